@@ -30,7 +30,7 @@ const LIMITS = {
   'files under 40 lines with one importer': { limit: 0, goal: 0 },
   'pairs of folders that import each other': { limit: 8, goal: 10 },
   'interfaces with one factory': { limit: 24, goal: 26 },
-  'uses of Pick': { limit: 203, goal: 150 },
+  'uses of Pick': { limit: 170, goal: 150 },
   'comments that begin with What, Who, Nothing, Nobody, As': { limit: 0, goal: 40 },
   decisions: { limit: 25, goal: 25 },
   'words of Markdown': { limit: 45_000, goal: 45_000 },

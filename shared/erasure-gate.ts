@@ -109,8 +109,9 @@ export function gateConversations(conversations: ConversationRepository, gate: E
 }
 
 /** Stores no answer of a request whose entity was erased after it was accepted. */
-export function gateAnswers(answers: AnswerRepository, gate: ErasureGate): Pick<AnswerRepository, 'store'> {
+export function gateAnswers(answers: AnswerRepository, gate: ErasureGate): AnswerRepository {
   return {
+    ...answers,
     async store(answer) {
       const isErased = () => gate.isErased(answer, answer.entityId, seqAt(Number(answer.fields['acceptedAt'])));
       if (await isErased()) return;
@@ -127,7 +128,7 @@ export interface ErasureGatedStores {
   erasures: ErasureRepository;
   gate: ErasureGate;
   conversations: ConversationRepository;
-  answers: Pick<AnswerRepository, 'store'>;
+  answers: AnswerRepository;
   ledger: SettlementRepository;
 }
 

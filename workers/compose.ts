@@ -236,7 +236,7 @@ export async function composeWorker(
   const connections = await openConnections(config, options.namespace, log, closer);
   const { keyspace, redis, subscriber, memory, mongo } = connections;
   const gated = withErasureGate(mongo, connections.pseudonymKey);
-  const { pseudonyms, erasures, gate, ...stores } = gated;
+  const { pseudonyms, erasures, gate } = gated;
 
   const { metrics, telemetry, recorder } = openListeners(
     connections,
@@ -254,7 +254,7 @@ export async function composeWorker(
   const pipeline = openPipeline({
     ...common,
     ...requestParts,
-    stores,
+    stores: gated,
     tracing,
     betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,
   });
@@ -267,7 +267,7 @@ export async function composeWorker(
     ...common,
     queues,
     ...requestParts,
-    ledger: stores.ledger,
+    ledger: gated.ledger,
     runPipeline,
     publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
   });

@@ -43,7 +43,7 @@ export interface OpenPipelineDeps {
   capacities: Capacities;
   config: Config;
   requests: RequestStore;
-  stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
+  stores: ErasureGatedStores;
   pseudonyms: Pseudonyms;
   telemetry: WorkerEmitter;
   /** Undefined: nothing is traced. */

@@ -5,7 +5,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { AccountRepository, LedgerBalance } from '../../shared/mongo/accounts/account-repository.ts';
 import type { LedgerRow } from '../../shared/mongo/accounts/ledger-repository.ts';
-import type { TenantRow, TenantRepository } from '../../shared/mongo/tenants/tenant-repository.ts';
+import type { TenantPlace, TenantRepository } from '../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../shared/redis/stores/account-store.ts';
 import { BALANCE_MICRO_MAX, readBalance } from '../resources/billing/billing-status.ts';
 import { storedText } from '../../shared/contracts/chat-request.ts';
@@ -51,7 +51,7 @@ interface Booking {
  */
 async function bookCredits(
   deps: BookCreditsDeps,
-  { _id: tenantId, shard }: Pick<TenantRow, '_id' | 'shard'>,
+  { _id: tenantId, shard }: TenantPlace,
   booking: Booking,
   now: number,
 ): Promise<{ entry: LedgerRow; isRepeated: boolean }> {

@@ -138,7 +138,7 @@ function createRestoreFromMongo({ answers, cache, intents, recover, retentionMs,
 
   return {
     /** True: the request is in Redis again. */
-    async byId(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, requestId: string): Promise<boolean> {
+    async byId(principal: Principal, requestId: string): Promise<boolean> {
       const { shard } = principal;
       if (await restoreById(principal, shard, requestId)) return true;
       const intent = await orNothing(intents.find(principal, requestId, clock.now()));

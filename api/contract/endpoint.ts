@@ -120,7 +120,7 @@ export interface Operation {
 }
 
 /** The methods that a path answers. */
-export function methodsOf(operations: Iterable<Pick<Operation, 'method' | 'path'>>, path: string): Method[] {
+export function methodsOf(operations: Iterable<Operation>, path: string): Method[] {
   return [...operations].filter((operation) => operation.path === path).map(({ method }) => method);
 }
 

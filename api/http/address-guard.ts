@@ -1,7 +1,7 @@
 import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/contracts/tenant-fields.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { WindowFigures } from '../../shared/requests/admission-store.ts';
+import type { RequestFigures } from '../../shared/requests/admission-store.ts';
 import { putNewest } from '../../shared/domain/bounded-map.ts';
 
 const MINUTE_MS = 60_000;
@@ -13,7 +13,7 @@ const TRICKLE_MS = 1_000;
 const ADDRESSES_MAX = 20_000;
 
 /** The figures of an address over its limit. */
-interface HeldAddress extends Pick<WindowFigures, 'requests' | 'requestsResetMs'> {
+interface HeldAddress extends RequestFigures {
   retryAfterMs: number;
 }
 

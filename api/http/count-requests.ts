@@ -7,7 +7,12 @@ import {
 } from '../../shared/contracts/tenant-fields.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
-import type { Admission, AdmissionStore, WindowFigures } from '../../shared/requests/admission-store.ts';
+import type {
+  Admission,
+  AdmissionStore,
+  RequestFigures,
+  WindowFigures,
+} from '../../shared/requests/admission-store.ts';
 import { admissionUnanswered, toRefusal } from '../../shared/requests/refusals.ts';
 import type { OwnLimit } from '../contract/endpoint.ts';
 import { addressBlockOf } from './head-guards.ts';
@@ -38,10 +43,8 @@ export function setKeyHeaders(res: Response, { limits }: Principal, figures: Win
   res.setHeader('X-RateLimit-Reset-Tokens', resetSeconds(figures.tokensResetMs));
 }
 
-type AddressFigures = Pick<WindowFigures, 'requests' | 'requestsResetMs'>;
-
 /** For a request without a valid key: the limit on failed authentications from its address. */
-export function addressHeaders({ requests, requestsResetMs }: AddressFigures = UNKNOWN): Record<string, number> {
+export function addressHeaders({ requests, requestsResetMs }: RequestFigures = UNKNOWN): Record<string, number> {
   return {
     'X-RateLimit-Limit-Requests': ADDRESS_FAILURES_PER_MINUTE,
     'X-RateLimit-Remaining-Requests': remaining(ADDRESS_FAILURES_PER_MINUTE, requests),
@@ -49,7 +52,7 @@ export function addressHeaders({ requests, requestsResetMs }: AddressFigures = U
   };
 }
 
-export function setAddressHeaders(res: Response, figures?: AddressFigures): void {
+export function setAddressHeaders(res: Response, figures?: RequestFigures): void {
   for (const [name, value] of Object.entries(addressHeaders(figures))) res.setHeader(name, value);
 }
 

@@ -57,7 +57,7 @@ export function idempotencyOf(
 
 /** The name in Redis of a call whose client tries again by itself: equal calls of one API key have one name. */
 export function attemptOf(
-  { tenantId, mode, keyId }: Pick<Principal, 'tenantId' | 'mode' | 'keyId'>,
+  { tenantId, mode, keyId }: Principal,
   endpoint: ChatRoute,
   request: ChatRequest,
 ): { name: string; fingerprint: string } {

@@ -39,7 +39,7 @@ function endsOf(path: string): string[] {
 }
 
 /** For a path of the public API that no route serves: 404 names it, the base, and what the caller may have meant. */
-export function createWrongPath(operations: Iterable<Pick<Operation, 'method' | 'path'>>): RequestHandler {
+export function createWrongPath(operations: Iterable<Operation>): RequestHandler {
   const own = [...operations].map(({ method, path }) => ({
     method,
     form: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`),

@@ -5,9 +5,13 @@ import { unexpectedError } from '../errors/service-error.ts';
 import { isRecord } from './parse.ts';
 
 /** One provider call of a request, or a target that was skipped, for its timeline. Never any text. */
-export interface AttemptTrace {
+/** A target of a request, as its trace names it. */
+export interface TracedRoute {
   provider: string;
   model: string;
+}
+
+export interface AttemptTrace extends TracedRoute {
   /** Milliseconds since the epoch. */
   startedAt: number;
   endedAt: number;

@@ -24,7 +24,9 @@ export type Reversal =
   | { kind: 'refund'; refundedAmount: number }
   | { kind: 'dispute'; disputeId: string; amount: number; currency: string; funds: 'withdrawn' | 'reinstated' };
 
-export interface ReversiblePurchase extends Pick<Reversed, 'refundedAmount'>, Partial<Pick<Reversed, 'disputes'>> {
+export interface ReversiblePurchase {
+  refundedAmount: number;
+  disputes?: Dispute[];
   creditsMicro: number;
   amount: number;
   currency: string;

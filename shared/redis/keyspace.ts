@@ -1,11 +1,17 @@
-import type { Principal } from '../domain/principal.ts';
 import { bullmqKeys } from '../queue/bullmq-layout.ts';
+
+/** The key that made a request, and where its tenant is. */
+export interface RequestOwner {
+  shard: number;
+  tenantId: string;
+  keyId: string;
+}
 
 /** The first keys, in this order, of scripts that end a request before a worker has it (drop.lua). */
 export function acceptedKeys(
   keyspace: Keyspace,
   requestId: string,
-  { shard, keyId, tenantId }: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>,
+  { shard, keyId, tenantId }: RequestOwner,
 ): string[] {
   const keys = keyspace.shard(shard);
   return [

@@ -13,7 +13,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import { createShardClocks, withDeadline, defineScript, defineTimedScript } from '../redis/scripts.ts';
 import type { ShardClocks, TimedReply, ScriptReply } from '../redis/scripts.ts';
 import { acceptedKeys } from '../redis/keyspace.ts';
-import type { Keyspace } from '../redis/keyspace.ts';
+import type { Keyspace, RequestOwner } from '../redis/keyspace.ts';
 import { readMark } from './tenant-move.ts';
 import { toAdmitCall } from './admit-arguments.ts';
 import type { AdmissionRequest } from './admit-arguments.ts';
@@ -54,10 +54,13 @@ export type Verdict =
   | 'moving'
   | 'balance_missing';
 
-/** The figures behind the rate-limit headers, as they are after the call. */
-export interface WindowFigures {
+export interface RequestFigures {
   requests: number;
   requestsResetMs: number;
+}
+
+/** The figures behind the rate-limit headers, as they are after the call. */
+export interface WindowFigures extends RequestFigures {
   tokens: number;
   tokensResetMs: number;
 }
@@ -142,12 +145,8 @@ interface SecondWindow {
   of: 'key' | 'tenant';
 }
 
-type RequestOwner = Pick<Principal, 'shard' | 'keyId' | 'tenantId'>;
-
-interface AddressCount {
+interface AddressCount extends RequestFigures {
   allowed: boolean;
-  requests: number;
-  requestsResetMs: number;
   retryAfterMs: number;
 }
 

@@ -10,7 +10,15 @@ import { defineScript, textsOf } from '../redis/scripts.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { factsOfRecord, queueOfRecord, readEnvelope, snapshotOf, toClaimed, toHold } from './delivery.ts';
-import type { ClaimedRequest, DeliveryRef, FinishInput, HoldRequest, Renewal, WriteOutcome } from './delivery.ts';
+import type {
+  ClaimedRequest,
+  ClaimFence,
+  DeliveryRef,
+  FinishInput,
+  HoldRequest,
+  Renewal,
+  WriteOutcome,
+} from './delivery.ts';
 import { createFinishRequest } from './finish-request.ts';
 import type { EndReplays } from './finish-request.ts';
 import { createRepairs, toPutBackRunning } from './rollback.ts';
@@ -199,10 +207,7 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, 
   }
 
   /** Reads from the record what the unreadable body would have said. */
-  async function identify(
-    { shard, fence, owner }: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
-    requestId: string,
-  ) {
+  async function identify({ shard, fence, owner }: ClaimFence, requestId: string) {
     const values = await client.hmget(
       keyspace.shard(shard).record(requestId),
       'tenant',
@@ -263,7 +268,7 @@ export interface RequestStoreSettings {
   loadBalance?: (shard: number, tenantId: string) => Promise<void>;
   replays?: EndReplays;
   /** For the records of requests with an entity. */
-  pseudonyms?: Pick<Pseudonyms, 'of'>;
+  pseudonyms?: Pseudonyms;
 }
 
 /**

@@ -9,13 +9,17 @@ import type { SettlementRecord } from '../contracts/settlement.ts';
 import type { Rates } from '../domain/routing.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
 
-/** A request that a delivery owns: a higher fence shuts out the writes of every lower one. */
-export interface ClaimedRequest {
-  kind: 'run';
+/** The claim of a delivery: a higher fence shuts out the writes of every lower one. */
+export interface ClaimFence {
   shard: number;
   fence: number;
   /** Names this claim: the lock of its job. After a rollback of Redis another claim may have the same fence. */
   owner: string;
+}
+
+/** A request that a delivery owns. */
+export interface ClaimedRequest extends ClaimFence {
+  kind: 'run';
   envelope: RequestEnvelope;
   /** Milliseconds until the request's deadline; negative when it has passed. */
   remainingMs: number;
@@ -197,11 +201,7 @@ export function knownSeq(outcome: ScriptReply | undefined): number | undefined {
 }
 
 /** `reply`: the texts that claim_request returns (lua/claiming.lua), in its order. */
-export function toClaimed(
-  claim: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
-  envelope: RequestEnvelope,
-  reply: readonly string[],
-): ClaimedRequest {
+export function toClaimed(claim: ClaimFence, envelope: RequestEnvelope, reply: readonly string[]): ClaimedRequest {
   const [
     ,
     ,

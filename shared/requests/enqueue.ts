@@ -14,7 +14,7 @@ import { bodiesFull } from './refusals.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueuerDeps {
-  queueOrder: Pick<QueueOrderStore, 'enqueue'>;
+  queueOrder: QueueOrderStore;
   store: Pick<AdmissionStore, 'voidPermanently' | 'voidRefused'>;
   clock: Clock;
   log: Logger;
@@ -23,7 +23,7 @@ export interface EnqueuerDeps {
   /** A caller waits, who is told within this time that nothing was accepted. Absent: nobody waits. */
   tellWithinMs?: number;
   /** Absent: what was taken back may run if Redis comes back without that. */
-  replayLog?: Pick<ReplayLog, 'note'>;
+  replayLog?: ReplayLog;
   /** Makes a request that is to be taken back known beside Redis, as this process may end first. */
   handOver?: (requestId: string, principal: Principal) => Promise<void>;
   /** Bytes that the bodies of a tenant's open requests may have together. Absent: 256 MiB. */

@@ -346,7 +346,7 @@ export function openRecovery(deps: OpenRecoveryDeps) {
   const replays = createReplayStore(redis, keyspace, deps);
   const gate = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms: deps.pseudonyms });
   const repository = createAnswerRepository(mongo);
-  const answers = { ...repository, ...gateAnswers(repository, gate) };
+  const answers = gateAnswers(repository, gate);
   const intents = createRequestIntents(mongo);
   const conclude = createConcludeIntent({
     answers,

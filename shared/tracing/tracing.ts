@@ -35,7 +35,7 @@ interface WaitedRequest extends OfRequest {
 }
 
 export interface StartedProviderCall extends OfRequest {
-  provider: Pick<Provider, 'name' | 'kind' | 'baseUrl'>;
+  provider: Provider;
   model: string;
   maxTokens: number;
   stream: boolean;

@@ -452,9 +452,9 @@ export async function createBreakers(deps: CreateBreakersDeps) {
      */
     guard: <T>(provider: Provider, call: (onText: () => void) => Promise<T>): Promise<T> =>
       circuitOf(provider.name).guard(provider.breaker, call),
-    isPassable: ({ name }: Pick<Provider, 'name'>): boolean => circuitOf(name).isPassable(),
+    isPassable: ({ name }: { name: string }): boolean => circuitOf(name).isPassable(),
     /** Whether its calls go through without being a probe. */
-    isClosed: ({ name }: Pick<Provider, 'name'>): boolean => circuitOf(name).isClosed(),
+    isClosed: ({ name }: { name: string }): boolean => circuitOf(name).isClosed(),
     async stop(): Promise<void> {
       for (const circuit of circuits.values()) circuit.stop();
       await reading.stop();

@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { withKinds } from '../../shared/contracts/events.ts';
-import type { AttemptTrace, ModerationTrace, RequestTrace, Usage } from '../../shared/contracts/events.ts';
+import type { AttemptTrace, TracedRoute, ModerationTrace, RequestTrace, Usage } from '../../shared/contracts/events.ts';
 import { queueOf } from '../../shared/contracts/jobs.ts';
 import { PAUSE_MAX_MS } from '../../shared/domain/capacity.ts';
 import type { ProviderKind } from '../../shared/domain/routing.ts';
@@ -36,7 +36,7 @@ import type { Ask, Outcome, Routed } from './stage.ts';
 /** Runs one provider call and notes it in the request's trace, however it ends. */
 async function traceProviderCall<T>(
   trace: RequestTrace,
-  route: Pick<AttemptTrace, 'provider' | 'model'>,
+  route: TracedRoute,
   now: () => number,
   run: () => Promise<T>,
 ): Promise<T> {
@@ -58,12 +58,7 @@ function recordVerdict(trace: RequestTrace, verdict: ModerationTrace['verdict'],
 }
 
 /** Notes a target that was not called, and why. */
-export function traceSkipped(
-  trace: RequestTrace,
-  route: Pick<AttemptTrace, 'provider' | 'model'>,
-  outcome: 'breaker_open',
-  now: number,
-): void {
+export function traceSkipped(trace: RequestTrace, route: TracedRoute, outcome: 'breaker_open', now: number): void {
   trace.attempts.push({ ...route, startedAt: now, endedAt: now, outcome });
 }
 

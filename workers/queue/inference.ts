@@ -38,7 +38,7 @@ export interface InferenceDeps {
   /** A running job's lock is gone. */
   onLockLost: (requestId: string) => void;
   /** While this process is cut off from MongoDB it takes no jobs. Absent: it never is. */
-  path?: Pick<MongoPath, 'isCutOff' | 'onCutOff'>;
+  path?: MongoPath;
   log: Logger;
   /** Tests make them shorter. */
   timings?: InferenceTimings;

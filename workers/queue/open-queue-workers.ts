@@ -109,7 +109,7 @@ function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyO
 }
 
 export interface QueueWorkersDeps {
-  config: Pick<Config, 'worker' | 'queue'>;
+  config: Config;
   redis: RedisClient;
   keyspace: Keyspace;
   queues: ChatQueues;

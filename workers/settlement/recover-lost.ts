@@ -24,9 +24,9 @@ export interface RecoverLost {
 }
 
 interface RecoverLostDeps {
-  intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget' | 'forgetTakenBack'>;
-  admissions: Pick<AdmissionStore, 'voidRefused'>;
-  answers: Pick<AnswerRepository, 'among'>;
+  intents: RequestIntents;
+  admissions: AdmissionStore;
+  answers: AnswerRepository;
   presence: RequestPresence;
   recover: RecoverRequest;
   conclude: ConcludeIntent;

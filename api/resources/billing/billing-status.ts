@@ -1,6 +1,6 @@
 import { monthOf, toCredits } from '../../../shared/domain/pricing.ts';
 import type { AccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
-import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { TenantPlace } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
@@ -19,11 +19,7 @@ export interface BalanceDeps {
 }
 
 /** Reads a consistent set of figures from Redis; the ledger balance comes from MongoDB if Redis has not loaded it. */
-export async function readBalance(
-  { accounts, accountStore }: BalanceDeps,
-  tenant: Pick<TenantRow, '_id' | 'shard'>,
-  now: number,
-) {
+export async function readBalance({ accounts, accountStore }: BalanceDeps, tenant: TenantPlace, now: number) {
   const figures = await accountStore.read(tenant.shard, tenant._id, monthOf(now));
   const ledgerMicro = figures.ledgerMicro ?? (await accounts.read(tenant._id))?.balanceMicro ?? 0;
   return {

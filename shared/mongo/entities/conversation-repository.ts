@@ -11,12 +11,15 @@ import type { EntityRow, StoredMessage } from './entity-repository.ts';
 import { bytesOf, createEntityRoom } from './entity-room.ts';
 
 /** One stored exchange: what the caller submitted and the answer, kept or dropped as one. */
-export interface Turn {
+interface TurnClaim {
   requestId: string;
-  /** Place in the order of acceptance. */
-  seq: number;
   /** When the delivery claimed the request: an earlier one cannot replace what a later one has stored. */
   claimedAt: number;
+}
+
+export interface Turn extends TurnClaim {
+  /** Place in the order of acceptance. */
+  seq: number;
   messages: readonly ChatMessage[];
 }
 
@@ -79,7 +82,7 @@ async function deleteTurn(
   entities: Model<EntityRow>,
   space: Space,
   entityId: string,
-  { requestId, claimedAt }: Pick<Turn, 'requestId' | 'claimedAt'>,
+  { requestId, claimedAt }: TurnClaim,
 ): Promise<void> {
   await entities.updateOne(
     { ...inSpace(space), entityId },
@@ -153,7 +156,7 @@ export function createConversationRepository(connection: Connection) {
       await entities.updateOne(welcome, update, { updatePipeline: true });
     },
 
-    deleteTurn: (space: Space, entityId: string, turn: Pick<Turn, 'requestId' | 'claimedAt'>): Promise<void> =>
+    deleteTurn: (space: Space, entityId: string, turn: TurnClaim): Promise<void> =>
       deleteTurn(entities, space, entityId, turn),
 
     /** Deletes what `saveTurn` has just stored, with the entity if it made that. `now`: as it was given to `saveTurn`. */

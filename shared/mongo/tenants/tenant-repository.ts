@@ -6,14 +6,17 @@ import { TENANT_FIELDS } from '../../contracts/tenant-fields.ts';
 import type { TenantSettings, TenantSettingsChanges } from '../../contracts/tenant-fields.ts';
 import { collection, count, number, options, required, toFieldUpdate, containing, listRows } from '../collection.ts';
 
-/** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
-export interface TenantRow extends TenantSettings {
+/** A tenant, and the shard of Redis that holds everything of it that is in flight; only a move changes it. */
+export interface TenantPlace {
   _id: string;
+  shard: number;
+}
+
+/** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
+export interface TenantRow extends TenantSettings, TenantPlace {
   status: 'active' | 'suspended';
   /** When it was closed for good; from then on it is suspended, too. */
   closedAt?: number;
-  /** The shard of Redis that holds everything of this tenant that is in flight; only a move changes it. */
-  shard: number;
   /** While the tenant is moved to another shard; see tenant-moves.ts. */
   move?: TenantMove;
   /** Rises with every new or changed key; writing it makes concurrent changes of the tenant's keys take turns. */
@@ -85,7 +88,7 @@ export function createTenantRepository(connection: Connection) {
     },
 
     /** Those of the tenants that are on another shard than this one. */
-    elsewhere: (shard: number, tenantIds: readonly string[]): Promise<Pick<TenantRow, '_id' | 'shard'>[]> =>
+    elsewhere: (shard: number, tenantIds: readonly string[]): Promise<TenantPlace[]> =>
       tenants.find({ _id: { $in: [...tenantIds] }, shard: { $ne: shard } }, { shard: 1 }).lean(),
 
     /** One row more than the limit. */

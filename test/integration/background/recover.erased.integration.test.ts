@@ -59,7 +59,7 @@ function recoverAfter(meanwhile: () => Promise<void>, keyStillExists: boolean) {
     queueOrder: createQueueOrderStore(redis, keyspace, REQUEST_TIMEOUT_MS),
     replays: createReplayStore(redis, keyspace, { requestTimeoutMs: REQUEST_TIMEOUT_MS, limit: unlimited }),
     intents: createRequestIntents(mongo),
-    answers: { ...answers, ...gateAnswers(answers, gate) },
+    answers: gateAnswers(answers, gate),
     gate,
     ledger: createLedgerRepository(mongo),
     principals: {
