@@ -9,6 +9,18 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+const UNITS_OF_OTHERS = 4;
+
+/** The length of a value as JSON without writing it, nearly: its texts and names in UTF-16 units, and some for the rest. */
+export function unitsOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return UNITS_OF_OTHERS;
+  let units = UNITS_OF_OTHERS;
+  if (Array.isArray(value)) for (const item of value) units += unitsOf(item);
+  else for (const [name, item] of Object.entries(value)) units += name.length + unitsOf(item);
+  return units;
+}
+
 /** `['messages', 3, 'content']` → `messages[3].content`. */
 function formatPath(path: readonly (string | number)[]): string {
   let text = '';

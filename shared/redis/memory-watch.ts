@@ -10,6 +10,8 @@ export type MemoryWatch = ReturnType<typeof watchMemory>;
 
 const LOOK_EVERY_MS = 1_000;
 const FULL_RATIO = 0.9;
+/** Large bodies leave room for small ones: some tenants' images would otherwise refuse everybody. */
+const FULL_FOR_LARGE_RATIO = 0.75;
 
 function figureOf(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
@@ -46,7 +48,7 @@ export function watchMemory(client: RedisClient, log: Logger) {
     /** Memory in use as a part of `maxmemory`; 0 where Redis has no limit. */
     ratio: (): number => ratio,
     /** New work may not come in, so that what is under way has room to end (docs/spec.md#stores-away). */
-    isFull: (): boolean => ratio > FULL_RATIO,
+    isFull: (isLarge = false): boolean => ratio > (isLarge ? FULL_FOR_LARGE_RATIO : FULL_RATIO),
     /** Redis refuses every command that takes memory, those of the queue included. */
     isExhausted: (): boolean => ratio >= 1,
     stop(): void {

@@ -50,6 +50,7 @@ export type Verdict =
   | 'tenant_tpm'
   | 'unpaid'
   | 'max_in_flight'
+  | 'bodies'
   | 'moved'
   | 'moving'
   | 'balance_missing';

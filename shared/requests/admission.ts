@@ -25,6 +25,7 @@ import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { nameOf, queueOf } from '../contracts/jobs.ts';
 import type { AnswerStorage, RequestEnvelope } from '../contracts/jobs.ts';
 import { mediaTokensOf, textOf, textsBeside } from '../contracts/message-text.ts';
+import { unitsOf } from '../contracts/parse.ts';
 import type { Pseudonyms } from '../domain/pseudonyms.ts';
 import type { Principal } from '../domain/principal.ts';
 import { BYTES_PER_TOKEN, vectorTokens } from '../domain/pricing.ts';
@@ -48,8 +49,8 @@ export interface AdmissionDeps {
   accounts: AccountRepository;
   accountStore: AccountStore;
   routing: RoutingCache;
-  /** Whether Redis has no room for new requests. */
-  isFull: () => boolean;
+  /** Whether Redis has no room for new requests, or for large bodies. */
+  isFull: (isLarge: boolean) => boolean;
   /** Voids the admission in the background. `isRefused`: there is probably nothing to void. */
   voidLater: (requestId: string, principal: Principal, isRefused: boolean) => void;
   pseudonyms: Pick<Pseudonyms, 'of'>;
@@ -87,10 +88,10 @@ export type AdmissionOutcome<Kind extends keyof Outcomes = keyof Outcomes> = {
   [K in Kind]: { kind: K; figures: Admission } & Outcomes[K];
 }[Kind];
 
-/** A larger body is sent after the admission, so that a flood of refused requests does not carry bodies along. */
-const BODY_TOKENS_MAX = 16_384;
-/** In UTF-16 units. Data of images is no text, so few tokens may be a large body. */
-const BODY_UNITS_MAX = BODY_TOKENS_MAX * 8;
+/** In UTF-16 units. A larger body is sent after the admission, so that a flood of refusals does not carry bodies along. */
+const BODY_UNITS_MAX = 128 * 1024;
+/** A larger body counts among those of its tenant's open requests; a thousand smaller ones may stay. */
+const LARGE_UNITS = 256 * 1024;
 
 /** A quarter of the bytes of all text, rounded up, and what is not text: the ingress has no tokenizer. */
 export function estimatePromptTokens(request: ChatRequest): number {
@@ -181,7 +182,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     }
   }
 
-  function termsOf(call: AdmissionCall, tier: Tier): AdmissionTerms {
+  function termsOf(call: AdmissionCall, tier: Tier, units: number): AdmissionTerms {
     const { principal, endpoint, request, rates } = call;
     const { entityId, maxTokens, metadataJson } = request;
     const isFree = tier === 'moderation' || undefined;
@@ -196,6 +197,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
       promptMostTokens: promptTokens + (isFree ? 0 : promptTokensAbove(request)),
       maxTokens,
       countedTokens: countedTokensOf(request, promptTokens, call.countedTokens),
+      largeBytes: units > LARGE_UNITS ? units : undefined,
       metadataJson,
       entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),
     };
@@ -217,14 +219,15 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   }
 
   return async (asked) => {
-    if (isFull()) throw noRoom();
+    const units = unitsOf(asked.request);
+    if (isFull(units > LARGE_UNITS)) throw noRoom();
     const table = routing.current();
     const tier = asked.tier ?? tierOf(table, asked.request, asked.principal.defaultModel);
     const request = fitRequest(table, tier, asked.request);
     const call = request === asked.request ? asked : { ...asked, request };
-    const terms = termsOf(call, tier);
+    const terms = termsOf(call, tier, units);
     const envelope = toEnvelope(call, terms);
-    const body = call.isEnqueuedAtOnce && terms.promptTokens <= BODY_TOKENS_MAX ? JSON.stringify(envelope) : undefined;
+    const body = call.isEnqueuedAtOnce && units <= BODY_UNITS_MAX ? JSON.stringify(envelope) : undefined;
     const isQueued = body !== undefined && body.length <= BODY_UNITS_MAX;
     if (isQueued) terms.body = body;
     let admission = await tryOnce(call, terms);

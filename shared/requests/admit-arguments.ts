@@ -22,6 +22,8 @@ export interface AdmissionTerms {
   maxTokens: number;
   /** How many tokens the request counts in the token windows until it has ended. Absent: its estimate. */
   countedTokens?: number | undefined;
+  /** The bytes of a large body, which the bodies of the tenant's open requests may not exceed together. */
+  largeBytes?: number | undefined;
   metadataJson: string | undefined;
   /** The published name under which it was asked for. Undefined: the tier's own. */
   name?: string | undefined;
@@ -163,6 +165,7 @@ function namedValues(request: AdmissionRequest, acceptedAt: number, settings: Ad
     completionTokens: maxTokens,
     /** In the windows; undefined: the estimate. */
     countedTokens: request.countedTokens,
+    largeBytes: request.largeBytes,
     promptRate: held.promptMicro,
     completionRate: held.completionMicro,
     /** And the most tokens and micro-credits that the worker may count. */

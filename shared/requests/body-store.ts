@@ -22,15 +22,9 @@ export function createQueueOrderStore(client: RedisClient, keyspace: Keyspace, r
   return {
     /**
      * Queues a request that was admitted without its body. Returns the state in which it was found; only `accepted` is
-     * queued. Safe to repeat. `bytesMax`: `full`, and not queued, if the bodies of the tenant's open requests would have
-     * more bytes together.
+     * queued. Safe to repeat.
      */
-    async enqueue(
-      shard: number,
-      queue: QueueName,
-      { requestId, tenantId, body }: QueuedRequest,
-      bytesMax?: number,
-    ): Promise<string> {
+    async enqueue(shard: number, queue: QueueName, { requestId, tenantId, body }: QueuedRequest): Promise<string> {
       const keys = keyspace.shard(shard);
       const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
       const life = bodyLifeMs(requestTimeoutMs);
@@ -42,9 +36,8 @@ export function createQueueOrderStore(client: RedisClient, keyspace: Keyspace, r
           keys.prioritized(queue),
           keys.marker(queue),
           keys.queueMeta(queue),
-          keys.open(tenantId),
         ],
-        [requestId, body, life, name, data, opts, bytesMax ?? ''],
+        [requestId, body, life, name, data, opts],
       );
       return String(state);
     },

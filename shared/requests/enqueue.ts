@@ -10,7 +10,6 @@ import type { AdmissionStore } from './admission-store.ts';
 import type { ReplayLog } from '../redis/redis-return.ts';
 import type { QueueOrderStore } from './body-store.ts';
 import { inTime } from '../redis/time-limits.ts';
-import { bodiesFull } from './refusals.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueuerDeps {
@@ -26,8 +25,6 @@ export interface EnqueuerDeps {
   replayLog?: ReplayLog;
   /** Makes a request that is to be taken back known beside Redis, as this process may end first. */
   handOver?: (requestId: string, principal: Principal) => Promise<void>;
-  /** Bytes that the bodies of a tenant's open requests may have together. Absent: 256 MiB. */
-  bodiesBytesMax?: number;
   /** For a request that was charged although its caller was told 503. */
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
@@ -71,20 +68,15 @@ async function tryUntil(clock: Clock, until: number, write: () => Promise<string
   return undefined;
 }
 
-/** Of the bodies of one tenant's open requests (docs/spec.md#bodies). The lines of batches have a limit of their own. */
-const BODIES_BYTES_MAX = 256 * 1024 * 1024;
-
 async function putInQueue(
   queueOrder: EnqueuerDeps['queueOrder'],
   envelope: RequestEnvelope,
   { shard }: Principal,
-  bytesMax?: number,
 ): Promise<void> {
   const { requestId, tenantId, endpoint } = envelope;
   const body = JSON.stringify(envelope);
-  const state = await inTime(queueOrder.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }, bytesMax));
+  const state = await inTime(queueOrder.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }));
   if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
-  if (state === 'full') throw bodiesFull();
 }
 
 /** For a call that has joined. False: recovery queues the request if it has an intent, and else the sweep ends it. */
@@ -104,7 +96,6 @@ async function putInQueueForOthers(
 
 export function createEnqueuer(deps: EnqueuerDeps) {
   const { queueOrder, store, clock, log, giveUpAfterMs, tellWithinMs, handOver, refund } = deps;
-  const { bodiesBytesMax = BODIES_BYTES_MAX } = deps;
 
   const takingBack = new Set<Promise<void>>();
 
@@ -151,14 +142,14 @@ export function createEnqueuer(deps: EnqueuerDeps) {
   return {
     /**
      * Queues a request that was admitted without its body. Throws `model_unavailable` once the admission has been taken
-     * back, as for a body beyond `bodiesBytesMax`, or where a caller waits and Redis does not say so in time: then it is
+     * back, or where a caller waits and Redis does not say so in time: then it is
      * taken back as by `voidLater`.
      */
     async enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void> {
-      const { requestId, endpoint } = envelope;
+      const { requestId } = envelope;
       const tellAt = clock.now() + (tellWithinMs ?? 0);
       try {
-        await putInQueue(queueOrder, envelope, principal, queueOf(endpoint) === 'batch' ? undefined : bodiesBytesMax);
+        await putInQueue(queueOrder, envelope, principal);
       } catch (cause) {
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
         const state = await beforeTelling(tellAt, envelope, principal);
@@ -166,7 +157,6 @@ export function createEnqueuer(deps: EnqueuerDeps) {
         // Redis answers again.
         if (state === 'joined' && (await putInQueueForOthers(deps, envelope, principal))) return;
         reportTaken(deps, state, requestId, principal);
-        if (cause instanceof ServiceError) throw cause;
         log.warn('A request could not be enqueued and was, or is being, taken back.', { requestId, error: cause });
         throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {
           cause,

@@ -136,6 +136,12 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
     message: () => 'This account is being moved to another part of the service; try again as Retry-After says.',
     waits: true,
   },
+  bodies: {
+    code: 'model_unavailable',
+    message: () =>
+      "The bodies of this account's open requests hold 256 MiB, which is all that one account may have; send the next one when one has ended.",
+    waits: true,
+  },
   queue: {
     code: 'model_unavailable',
     message: () => 'The queue is full; try again as Retry-After says.',
@@ -166,15 +172,6 @@ export function noRoom(cause?: unknown): ServiceError {
     retryAfterSeconds: FULL_RETRY_SECONDS,
     ...(cause === undefined ? {} : { cause }),
   });
-}
-
-/** The bodies of the account's open requests hold all the bytes that they may (docs/spec.md#bodies). */
-export function bodiesFull(): ServiceError {
-  return new ServiceError(
-    'model_unavailable',
-    "The bodies of this account's open requests hold 256 MiB, which is all that one account may have; send the next one when one has ended.",
-    { retryAfterSeconds: FULL_RETRY_SECONDS },
-  );
 }
 
 /** The error for a refused admission, in words for the caller. */

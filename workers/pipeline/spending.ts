@@ -259,7 +259,9 @@ export function askedUsage({ messages, promptTokens, maxTokens, heard, reported,
   const believed = reported && plausibleUsage(reported, messages, pieces > 0 ? 'text' : '', maxTokens);
   if (believed !== undefined) return believed;
   const unreported = Math.min(maxTokens, Math.floor((durationMs / 1000) * SILENT_TOKENS_PER_SECOND));
-  const completionTokens = pieces > 0 ? Math.max(pieces, Math.ceil(units / BYTES_PER_TOKEN)) : unreported;
+  // Vectors are no tokens.
+  const heardTokens = maxTokens === 0 ? 0 : Math.max(pieces, Math.ceil(units / BYTES_PER_TOKEN));
+  const completionTokens = pieces > 0 ? heardTokens : unreported;
   return { promptTokens, completionTokens, estimated: true };
 }
 

@@ -33,6 +33,8 @@ local ENQUEUE_GRACE_MS = 10000
 local IDEMPOTENCY_MS = 86400000
 -- An hour's ceiling of tokens that nobody pays for: this part of the tokens a minute, but no less than so many.
 local UNPAID_PART, UNPAID_LEAST = 10, 1000000
+-- Of the large bodies of a tenant's open requests (docs/spec.md#bodies).
+local BODIES_BYTES_MAX = 256 * 1024 * 1024
 -- Endpoints with a throttle log of their own.
 local ENDPOINTS = { 'chat', 'chat.stream' }
 -- At the ceiling of requests in flight, this many of the oldest are checked, because their ends may have been lost. The
@@ -267,6 +269,16 @@ local function check_money()
   if left and used > 0 and left - used < needed then return reply_counted('budget_in_flight', until_end_of(1)) end
 end
 
+-- An image has few tokens and many bytes, so no other limit holds large bodies back.
+local function are_bodies_full()
+  if not req.largeBytes or is_batch then return false end
+  local bytes = req.largeBytes
+  for _, other in ipairs(redis.call('ZRANGE', KEYS[10], 0, -1)) do
+    bytes = bytes + number_of(redis.call('HGET', records .. other, 'largeBytes'))
+  end
+  return bytes > BODIES_BYTES_MAX
+end
+
 local function check_queue()
   local function reply_full(name, hash, whose)
     if is_batch or req.isReplay then return reply(name, 1000) end
@@ -275,6 +287,7 @@ local function check_queue()
   if not is_batch and open >= req.tenantShare and open - taken_of(KEYS[10], KEYS[11], open) >= req.tenantShare then
     return reply_full('queue_share', KEYS[4], 'own')
   end
+  if are_bodies_full() then return reply_counted('bodies', until_end_of(1)) end
   if waiting >= req.queueLimit then return reply_full('queue', tag_of(KEYS[7]) .. 'throughput:' .. queue, 'queue') end
 end
 
@@ -347,6 +360,7 @@ if allowance_key then put(more, 'allowance', allowance_key) end
 if ARGV[6] ~= '' then put(more, 'metadata', ARGV[6]) end
 if req.name then put(more, 'model', req.name) end
 if is_batch then put(more, 'queue', queue) end
+if req.largeBytes then put(more, 'largeBytes', int(req.largeBytes)) end
 -- The shift of the busy period is the last value read from the account.
 local shift = account[#names]
 if follows and number_of(shift) ~= 0 then put(more, 'shift', shift) end

@@ -308,6 +308,8 @@ describe('providers of embeddings', () => {
     expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param: 'input' });
     expect(errorOf(response)['message']).toContain('send fewer inputs, or ask for fewer `dimensions`');
     expect(server.requests).toHaveLength(1);
+    // The vectors are no tokens that nobody pays for.
+    expect((await post({ input: 'Hi', dimensions: 2 })).status).toBe(200);
   });
 
   it('of the kind anthropic, and rates for completions, are refused', async () => {

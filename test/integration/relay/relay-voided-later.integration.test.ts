@@ -12,7 +12,7 @@ import { waitFor } from '../../support/chat.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
 import type { AdmissionStore } from '../../../shared/requests/admission-store.ts';
-import { endingOf, LEASE_MS, needs, REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
+import { LEASE_MS, needs, REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
 import type { AdmitOptions } from '../../support/request-lab.ts';
 import { useStarted } from '../../support/use-service.ts';
 
@@ -125,42 +125,6 @@ describe('a request that another call has joined', () => {
 
     expect(await relay.lab.requests.renew(request.ref(1), needs(0))).toMatchObject({ outcome: 'ok' });
   });
-});
-
-describe('the bodies of a tenant', () => {
-  it('have so many bytes together: a request beyond is taken back, in a sentence, until one has ended', async () => {
-    const { lab } = relay;
-    const queueOrder = createQueueOrderStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
-    const first = await lab.admit({ withoutBody: true });
-    const { principal } = first;
-    const bytes = JSON.stringify(first.envelope).length;
-    const log = createRecordingLog();
-    const { enqueue } = createEnqueuer({
-      ...{ queueOrder, store: lab.admissions, clock: systemClock, log, giveUpAfterMs: 5_000, tellWithinMs: 500 },
-      bodiesBytesMax: Math.floor(bytes * 1.5),
-    });
-    const next = () => lab.admit({ principal, withoutBody: true });
-
-    await enqueue(first.envelope, principal);
-    // The answer to the first call may have been lost.
-    await enqueue(first.envelope, principal);
-    const beyond = await next();
-    await expect(enqueue(beyond.envelope, principal)).rejects.toMatchObject({
-      code: 'model_unavailable',
-      retryAfterSeconds: 2,
-      message: expect.stringContaining('256 MiB'),
-    });
-    expect(await lab.redis.hget(lab.keys.record(beyond.requestId), 'state')).toBe('void');
-    expect(log.lines).toEqual([]);
-
-    await lab.run(first, 1);
-    await lab.requests.finish(first.ref(1), 0, endingOf(first, 'lo', { prompt: 3, completion: 2 }));
-    const after = await next();
-    await enqueue(after.envelope, principal);
-    expect(await isQueued(after.requestId)).toBe(true);
-  });
-
-  const isQueued = async (requestId: string) => (await relay.lab.redis.exists(relay.lab.keys.body(requestId))) === 1;
 });
 
 describe('a request of which nobody knows whether it is in line', () => {

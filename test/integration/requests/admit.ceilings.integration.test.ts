@@ -52,6 +52,22 @@ describe('the line of a queue', () => {
   });
 });
 
+describe('the bodies of a tenant', () => {
+  it('have 256 MiB together while they are open: a larger one is refused before another call can join it', async () => {
+    const key = await lab.key();
+    const idempotency = { name: newId('req'), fingerprint: 'f' };
+    const [first, beyond] = [newId('req'), { largeBytes: 100 * 1024 * 1024, idempotency }];
+
+    expect((await key.admit({ requestId: first, largeBytes: 200 * 1024 * 1024 })).verdict).toBe('admitted');
+    expect((await key.admit(beyond)).verdict).toBe('bodies');
+    expect((await key.admit(beyond)).verdict).toBe('bodies');
+    expect((await key.admit()).verdict).toBe('admitted');
+
+    await lab.store.void(first, key.principal);
+    expect((await key.admit(beyond)).verdict).toBe('admitted');
+  });
+});
+
 describe('the allowance of test keys', () => {
   it('does not let tiny requests take all places: they are in flight like others', async () => {
     const keys = await keysOfTenant(100, { mode: 'test', ceilings: { ...NONE, inFlight: 50 } }, 0);
