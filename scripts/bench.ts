@@ -1,9 +1,7 @@
 /** `npm run bench`: compares Parley with the floor or with other gateways, on its own stores and processes. */
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { costsOf } from './bench/cpu-profile.ts';
-import type { Cost, CpuProfile } from './bench/cpu-profile.ts';
 import { parseBenchOptions, USAGE } from './bench/options.ts';
 import { RESULTS_DIR } from './bench/report.ts';
 import { runBench } from './bench/run-bench.ts';
@@ -14,8 +12,6 @@ const print = (line: string) => {
   process.stdout.write(`${line}\n`);
 };
 
-const PROFILE_LINES = 25;
-
 async function main(): Promise<number> {
   const read = readArguments(USAGE, process.argv.slice(2), parseBenchOptions);
   if ('exitCode' in read) return read.exitCode;
@@ -23,28 +19,10 @@ async function main(): Promise<number> {
   const { profile } = options;
   await mkdir(RESULTS_DIR, { recursive: true });
   const profileName = profile === undefined ? undefined : `${profile}-${Date.now()}.cpuprofile`;
-  let warmAtMicros = 0;
-  const exitCode = await runSupervised('bench', print, (task) =>
-    runBench(task, options, print, {
-      profileName,
-      onWarm: () => {
-        warmAtMicros = Number(process.hrtime.bigint() / 1_000n);
-      },
-    }),
-  );
-  if (profileName !== undefined && exitCode === 0) await explainProfile(join(RESULTS_DIR, profileName), warmAtMicros);
+  const exitCode = await runSupervised('bench', print, (task) => runBench(task, options, print, profileName));
+  if (profileName !== undefined && exitCode === 0)
+    print(`\nThe profile, for a viewer: ${join(RESULTS_DIR, profileName)}`);
   return exitCode;
-}
-
-/** Explains the profile that the process wrote when it ended. */
-async function explainProfile(file: string, fromMicros: number): Promise<void> {
-  // Written by V8.
-  const profile = JSON.parse(await readFile(file, 'utf8')) as CpuProfile;
-  const { byFunction, byModule } = costsOf(profile, fromMicros, PROFILE_LINES);
-  const lines = (costs: readonly Cost[]) =>
-    costs.map(({ name, share }) => `  ${(share * 100).toFixed(1).padStart(5)} %  ${name}`);
-  print(['', 'Self time by module:', ...lines(byModule), '', 'By function:', ...lines(byFunction)].join('\n'));
-  print(`\nThe whole profile, for a viewer: ${file}`);
 }
 
 process.exitCode = await main();

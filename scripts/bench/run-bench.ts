@@ -32,19 +32,15 @@ interface Lab {
   answered: number;
 }
 
-export interface Profiling {
-  /** The file of the CPU profile, in RESULTS_DIR. */
-  profileName: string | undefined;
-  /** Called once the processes have started. */
-  onWarm: () => void;
-}
-
-/** Runs contenders in turns, by case and round, so that a busy moment hits all of them. Returns the exit code. */
+/**
+ * Runs contenders in turns, by case and round, so that a busy moment hits all of them. `profileName`: the file of the CPU
+ * profile, in RESULTS_DIR. Returns the exit code.
+ */
 export async function runBench(
   task: SupervisedTask,
   options: BenchOptions,
   print: (line: string) => void,
-  profiling: Profiling,
+  profileName: string | undefined,
 ): Promise<number> {
   const { supervisor, dataDir } = task;
   const { cases, rounds, seconds, isKept } = options;
@@ -53,8 +49,7 @@ export async function runBench(
     print(`bench | ${line}`);
   };
   const provider = await superviseProvider(supervisor, dataDir);
-  const { contenders, absent } = await startContenders(task, options, provider.url, profiling.profileName, log);
-  profiling.onWarm();
+  const { contenders, absent } = await startContenders(task, options, provider.url, profileName, log);
   const lab: Lab = { generator: startLoadGenerator(supervisor), provider, log, answered: 0 };
   const runs: Run[] = [];
   const failures: BenchResult['failures'] = [];

@@ -57,7 +57,6 @@ export function createChatCompletions(models: ModelSettings, stats: Stats): Chat
       ),
       usageShape: shape === 'audio' && !dialect.tellsAllKinds ? 'chunk' : shape,
       promptTokens,
-      topLogprobs: request.topLogprobs,
       failure,
       settings,
       book,

@@ -47,8 +47,6 @@ export interface ChatRequest {
   /** Several calls may come in one answer. */
   parallel: boolean;
   n: number;
-  /** With the probabilities of this many tokens at each place; null: without. */
-  topLogprobs: number | null;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -56,7 +54,6 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The parts of a call beside its name. */
 export const INPUT_FIELDS = { function: 'arguments', custom: 'input' } as const;
 const CHOICES_MAX = 8;
-const LOGPROBS_MAX = 20;
 const ROLES: ReadonlySet<unknown> = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 
 /** Handwritten instead of joi, because benchmarks send thousands of requests per second. Throws RequestError. */
@@ -87,7 +84,6 @@ export function parseChatRequest(given: unknown): ChatRequest {
     toolChoice: readToolChoice(body['tool_choice'], tools),
     parallel: body['parallel_tool_calls'] !== false,
     n: readNumber(body, 'n', 1, CHOICES_MAX) ?? 1,
-    topLogprobs: readBoolean(body, 'logprobs') ? (readNumber(body, 'top_logprobs', 0, LOGPROBS_MAX) ?? 0) : null,
   };
 }
 

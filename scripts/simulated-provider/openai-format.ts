@@ -1,13 +1,12 @@
 import { INPUT_FIELDS, parseChatRequest } from './chat-request.ts';
 import type { Answer } from './plan-answer.ts';
 import type { Dialect, Reply, StreamEvents } from './reply.ts';
-import { splitTokens } from './tokens.ts';
 
 const DONE_EVENT = 'data: [DONE]\n\n';
 
 /** Builds the shared part of all events only once: a stream of 40 chunks encodes its head once, not 40 times. */
 function createStreamEvents(
-  { head: { id, createdSeconds, model }, topLogprobs, usageShape }: Reply,
+  { head: { id, createdSeconds, model }, usageShape }: Reply,
   includeUsage: boolean,
 ): StreamEvents {
   const head =
@@ -34,8 +33,7 @@ function createStreamEvents(
         .join(''),
     delta: ({ text, other }, index) =>
       other === undefined
-        ? choice(index, `{"content":${JSON.stringify(text)}}`) +
-          (topLogprobs === null ? going : going.replace('null', JSON.stringify(logprobsOf(text, topLogprobs))))
+        ? choice(index, `{"content":${JSON.stringify(text)}}`) + going
         : choice(index, JSON.stringify(other)) + going,
     end(answers, told) {
       const usage = includeUsage ? told : undefined;
@@ -50,7 +48,7 @@ function createStreamEvents(
 
 /** The body of a complete answer; without `usage`, it has no such field. */
 function completionBody(
-  { head: { id, createdSeconds, model }, answers, topLogprobs, usageShape }: Reply,
+  { head: { id, createdSeconds, model }, answers, usageShape }: Reply,
   usage: object | undefined,
 ): string {
   return JSON.stringify({
@@ -61,25 +59,12 @@ function completionBody(
     choices: answers.map((answer, index) => ({
       index,
       message: messageOf(answer),
-      logprobs: topLogprobs === null || answer.text === '' ? null : logprobsOf(answer.text, topLogprobs),
+      logprobs: null,
       finish_reason: answer.finishReason,
     })),
     ...(usageShape === 'own' ? { x_groq: { usage } } : { usage }),
     system_fingerprint: 'fp_simulated',
   });
-}
-
-/** Each token is the likelier the shorter it is; the others at its place are its letters in upper case, and fewer of them. */
-function logprobsOf(text: string, top: number): object {
-  const likely = (token: string, logprob: number) => ({ token, logprob, bytes: [...Buffer.from(token)] });
-  const content = splitTokens(text).map((token) => {
-    const others = Array.from({ length: top }, (_, index) => {
-      const other = index === 0 ? token : token.toUpperCase().slice(0, -index);
-      return likely(other, -token.length / 10 - index);
-    });
-    return { ...likely(token, -token.length / 10), top_logprobs: others };
-  });
-  return { content, refusal: null };
 }
 
 function messageOf({ text, calls, reasoning, refusal }: Answer): object {

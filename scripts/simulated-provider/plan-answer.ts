@@ -51,7 +51,7 @@ export function fingerprintOf({ messages, seed }: Pick<ChatRequest, 'messages' |
 }
 
 /** The parts of a request on which an answer depends. */
-type Asked = Omit<ChatRequest, 'model' | 'received' | 'stream' | 'includeUsage' | 'seed' | 'n' | 'topLogprobs'>;
+type Asked = Omit<ChatRequest, 'model' | 'received' | 'stream' | 'includeUsage' | 'seed' | 'n'>;
 
 export interface Plan {
   /** Makes the text. */

@@ -42,7 +42,6 @@ export interface Reply {
   /** One for each choice. */
   answers: readonly Answer[];
   promptTokens: number;
-  topLogprobs: number | null;
   usageShape: UsageShape;
   failure: FailureMode;
   settings: Settings;

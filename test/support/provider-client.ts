@@ -8,7 +8,6 @@ export interface Usage {
 interface Choice {
   delta: { content?: string };
   message: { content: string };
-  logprobs?: { content: object[] } | null;
   finish_reason: string | null;
 }
 

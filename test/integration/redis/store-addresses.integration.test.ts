@@ -129,20 +129,6 @@ describe('an address of MongoDB that cannot be used', () => {
       'named other; check replicaSet',
     ],
     [
-      'has a user who is not there',
-      (url) => {
-        Object.assign(url, { username: 'nobody', password: 'none' });
-      },
-      'refuses the user or the password',
-    ],
-    [
-      'asks for TLS where there is none',
-      (url) => {
-        url.searchParams.set('tls', 'true');
-      },
-      'ends the connection at once',
-    ],
-    [
       'has an unknown name',
       (url) => {
         url.host = UNKNOWN_HOST;
