@@ -182,57 +182,6 @@ describe('the only target of a tier', () => {
   });
 });
 
-describe('three targets of which one fails', () => {
-  const third = createSimulatedProvider();
-  beforeAll(async () => {
-    const { url } = await third.listen();
-    await service.setProvider({ base_url: `${url}/v1` }, 'third');
-    await service.setTargets('mobius', [
-      { provider: 'simulated', model: 'sim', weight: 2 },
-      { provider: 'backup', model: 'sim', weight: 1 },
-      { provider: 'third', model: 'sim', weight: 1 },
-    ]);
-    await waitFor(async () => {
-      await Promise.all(Array.from({ length: 4 }, () => ask()));
-      return third.stats().calls > 0 ? true : undefined;
-    }, 'the workers to have the targets');
-  });
-  afterAll(() => third.close());
-
-  it.each([
-    ['an error status', { fail: 'status', status: 500 }],
-    ['a conflict', { fail: 'status', status: 409 }],
-    ['a refused key', { fail: 'status', status: 401 }],
-    ['a reset connection', { fail: 'reset', fail_after: -1 }],
-    ['a stream cut ahead of its text', { fail: 'truncate', fail_after: 0 }],
-    ['malformed events', { fail: 'malformed', fail_after: 0 }],
-    ['silence', { fail: 'stall', fail_after: 0 }],
-    ['silence without a head', { fail: 'stall', fail_after: -1 }],
-  ] as const)('three targets of which one fails with %s: no request fails', async (_what, settings) => {
-    service.provider.reset();
-    service.provider.change(settings);
-
-    const responses = await Promise.all(
-      Array.from({ length: 12 }, (_, number) =>
-        (number % 2 === 0 ? postChat : postStream)(service.app, tenant.key, chatOf(`Question ${number}`)),
-      ),
-    );
-
-    expect(responses.map(({ status }) => status)).toEqual(Array(12).fill(200));
-    for (const { text, body } of responses) {
-      expect(`${text} ${String(body)}`).not.toContain('"error"');
-    }
-    const { calls } = service.provider.stats();
-    expect(calls).toBeGreaterThan(0);
-    // Each of them counts, whichever way it failed, but for a reset of a connection that had served before.
-    const least = settings.fail === 'reset' ? calls / 2 : calls;
-    await waitFor(async () => {
-      const { state, recent_failures: counted } = await breakerOf('simulated');
-      return state !== 'closed' || counted >= least ? true : undefined;
-    }, 'the failures to be counted');
-  });
-});
-
 describe('a change of the routes', () => {
   /** Who answers, asked by so many requests at once that both workers have some of them. */
   async function isServedBy(text: string): Promise<true | undefined> {

@@ -105,15 +105,3 @@ it('names one job of each tenant and kind that are due, however many wait', asyn
   expect(due).toHaveLength(2);
   expect(due).toEqual(expect.arrayContaining([first, exported]));
 });
-
-it('stores one open deletion of a whole tenant, and a further one once that has ended', async () => {
-  const row = { tenantId: 'ten_f', kind: 'deletion', scope: 'tenant', status: 'queued', claim: 0 } as const;
-  const insertAs = (_id: string) => insert({ ...row, _id, claimedUntil: NOW, createdAt: NOW });
-
-  expect([await insertAs('del_f1'), await insertAs('del_f2')]).toEqual([true, false]);
-  // Sent again after a lost answer.
-  expect(await insertAs('del_f1')).toBe(true);
-  const taken = await claim({ tenantId: 'ten_f', jobId: 'del_f1' });
-  if (taken !== undefined) await jobs.completeDeletion(taken, undefined, NOW);
-  expect(await insertAs('del_f3')).toBe(true);
-});

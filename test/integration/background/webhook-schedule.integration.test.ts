@@ -127,19 +127,6 @@ describe('a delivery', () => {
     expect(await stateOf(webhook)).toBe('active');
   });
 
-  it('is due in the database, whatever Redis knows, and not before its time', async () => {
-    const webhook = await subscribe('key.revoked');
-    await revoke('key_1');
-    const isDue = async (at: number) =>
-      (await deliveries.due(at, 1_000)).some(({ webhookId }) => webhookId === webhook._id);
-
-    expect(await isDue(now)).toBe(true);
-    await deliverNext(tenantId, webhook._id);
-
-    expect(await isDue(now + 4_999)).toBe(false);
-    expect(await isDue(now + 5_000)).toBe(true);
-  });
-
   it('of a worker that died is taken by another after its lease, and only then', async () => {
     const webhook = await subscribe('key.revoked');
     await revoke('key_1');

@@ -84,35 +84,6 @@ describe('its end', () => {
     expect(await puts.charges()).toEqual([request.requestId]);
   });
 
-  it('counts once for the minute and the day of its key', async () => {
-    const limits = { rpm: 5, tpm: 10_000_000, dailyRequests: 5, chatRpm: 10_000, streamRpm: 10_000 };
-    const principal = await lab.tenant(undefined, { limits });
-    await lab.admit({ principal });
-    const { repeat } = await puts.ended(principal);
-    await puts.rollBack();
-
-    expect([await repeat(), await repeat()]).toEqual(['replayed', 'known']);
-
-    expect(await lab.redis.zcard(lab.keys.keyRpm(principal.keyId))).toBe(2);
-    expect(await lab.redis.hget(lab.keys.daily(principal.keyId), 'total')).toBe('2');
-  });
-
-  it('costs what it cost, although others have spent the credits since', async () => {
-    const principal = await lab.tenant(100 * RATE);
-    const { repeat } = await puts.ended(principal);
-    await puts.rollBack();
-    await lab.accounts.publishBalance(
-      SHARD,
-      principal.tenantId,
-      { version: 2, balanceMicro: 0, tokensByMonth: {} },
-      [],
-    );
-
-    await repeat();
-
-    expect(await lab.figures(principal)).toMatchObject({ pendingMicro: 15 * RATE });
-  });
-
   it('owes its charge where its answer was brought back from MongoDB before', async () => {
     const principal = await lab.tenant(100 * RATE);
     const { request, repeat } = await puts.ended(principal);

@@ -180,23 +180,6 @@ describe('a Redis that comes back without its last second', () => {
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });
   });
 
-  it('charges once what was ended before and is ended again', async () => {
-    const replayLog = openReplayLog();
-    const journal = journalOf(replayLog);
-    const request = await lab.admit();
-    const before = await lab.snapshot();
-    const ref = await claim(request);
-    await lab.requests.append(ref, 1, ['a']);
-    await journal.finish(ref, 1, endingOf(request, 'b', { prompt: 1, completion: 2 }), ['a']);
-    await rollBackTo(lab, before);
-
-    await replayLog.replay();
-    await replayLog.replay();
-
-    expect(await textOf(request)).toBe('ab');
-    expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });
-  });
-
   it('is told again what was cancelled in line, so that it does not run', async () => {
     const replayLog = openReplayLog();
     const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS, replayLog });

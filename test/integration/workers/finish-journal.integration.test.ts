@@ -73,15 +73,6 @@ it('ends the others again where something else stands in the place of one', asyn
   expect(await settlements()).toEqual([request.requestId]);
 });
 
-it('brings the charge again where even the record was lost', async () => {
-  await finish();
-  await lab.redis.unlink(...Object.keys(await lab.snapshot()));
-
-  await replayLog.replay();
-
-  expect(await settlements()).toEqual([request.requestId]);
-});
-
 /** The deps of an enqueuer that only takes back, by `voidRefused`. */
 function takingBack(voidRefused: EnqueuerDeps['store']['voidRefused']): EnqueuerDeps {
   return {

@@ -2,11 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
 import { createLocalModerator } from '../../../../../workers/moderation/local/local-moderator.ts';
-import { compileLexicon } from '../../../../../workers/moderation/local/lexicon.ts';
-import { readPhraseLists } from '../../../../../workers/moderation/local/phrase-lists.ts';
-import { createSkimmer } from '../../../../../workers/moderation/local/fast-skip.ts';
-import type { Skimmer } from '../../../../../workers/moderation/local/fast-skip.ts';
-import { TextScanner } from '../../../../../workers/moderation/local/text-scanner.ts';
 import type { MatchListener } from '../../../../../workers/moderation/local/text-scanner.ts';
 import { VIOLATING } from '../violating-texts.ts';
 
@@ -115,20 +110,6 @@ describe('ordinary text', () => {
   });
 });
 
-describe('made-up tokens', () => {
-  it('are found out in proportion to the text, however short its lines are', () => {
-    const skimmer = createSkimmer(compileLexicon(readPhraseLists()));
-    const scanner = new TextScanner(skimmer.lexicon, () => false, skimmer);
-    const lines = Array.from({ length: 4_000 }, (_, index) => `q${index.toString(36)}`);
-
-    for (const line of lines) scanner.write(`${line} \n`);
-
-    const foundOut = skimmer.tokens.noted.filter((noted) => noted !== 0).length;
-    expect(foundOut).toBeGreaterThan(300);
-    expect(foundOut).toBeLessThan(400 + scanner.length / 40 + 2);
-  });
-});
-
 describe('a prompt with empty lines', () => {
   it('costs no multiple of one without', () => {
     const cost = (between: string) => {
@@ -153,14 +134,13 @@ describe('sentences', () => {
 });
 
 describe('a text in pieces', () => {
-  function matchesOf(pieces: readonly string[], skimmer?: Skimmer): string[] {
+  function matchesOf(pieces: readonly string[]): string[] {
     const matches: string[] = [];
     const note: MatchListener = ({ start, group, score }, at) => {
       matches.push(`${start}-${at} ${group.categories.join()} ${score}`);
       return false;
     };
-    const scanner =
-      skimmer === undefined ? moderator.openScanner(note) : new TextScanner(skimmer.lexicon, note, skimmer);
+    const scanner = moderator.openScanner(note);
     for (const piece of pieces) scanner.write(piece);
     scanner.end();
     return matches;
@@ -198,18 +178,6 @@ describe('a text in pieces', () => {
     );
     // Else the texts say nothing.
     expect(found).toBeGreaterThan(100);
-  });
-
-  it('is read so by a process that forgets what it knew of rows of words all the time', () => {
-    const lexicon = compileLexicon(readPhraseLists());
-    const forgetful = createSkimmer(lexicon, 3);
-    fc.assert(
-      fc.property(fc.array(fc.constantFrom(...TEXTS, ...WORDS), { maxLength: 20 }), (fragments) => {
-        const text = fragments.join(' ');
-        expect(matchesOf([text], forgetful)).toEqual(matchesOf(Array.from(text)));
-      }),
-      { numRuns: 500 },
-    );
   });
 
   it('is read with accents as it is read without them', () => {
