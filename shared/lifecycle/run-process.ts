@@ -73,6 +73,25 @@ function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
   }
 }
 
+/** Returns whether a signal has come. */
+function stopOnSignal(close: () => Promise<void>, log: Logger): () => boolean {
+  let first: { signal: string; at: number } | undefined;
+  async function stop(signal: string): Promise<void> {
+    if (first !== undefined) {
+      if (signal === first.signal && performance.now() - first.at < ONE_STOP_MS) return;
+      log.warn('A second signal: the process ends at once.', { signal });
+      process.exit(1);
+    }
+    first = { signal, at: performance.now() };
+    log.info('The process is stopping.', { signal });
+    await close();
+    log.info('The process has stopped.');
+    process.exit(0);
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+  return () => first !== undefined;
+}
+
 /**
  * The life of a process: checks the settings, starts, and closes on SIGTERM or SIGINT within its grace. A second signal
  * ends it at once, unless it is an echo of the first. A failed start prints one sentence and exits with code 1.
@@ -95,28 +114,14 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
 
   const graceMs = options.graceMs(config);
   /** Closing waits for stores that may not answer. */
-  function endAfterGrace(): void {
+  async function closeWithinGrace(): Promise<void> {
     setTimeout(() => {
       log.error('The process did not stop within its grace.');
       process.exit(1);
     }, graceMs).unref();
-  }
-
-  let first: { signal: string; at: number } | undefined;
-  async function stop(signal: string): Promise<void> {
-    if (first !== undefined) {
-      if (signal === first.signal && performance.now() - first.at < ONE_STOP_MS) return;
-      log.warn('A second signal: the process ends at once.', { signal });
-      process.exit(1);
-    }
-    first = { signal, at: performance.now() };
-    log.info('The process is stopping.', { signal });
-    endAfterGrace();
     await closer.close();
-    log.info('The process has stopped.');
-    process.exit(0);
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+  const isStopping = stopOnSignal(closeWithinGrace, log);
   process.on('unhandledRejection', (error) => {
     log.error('A promise was rejected and nobody listened.', { bug: error });
   });
@@ -125,11 +130,10 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
     await options.start(config, log, closer);
   } catch (error) {
     // A signal came meanwhile and closed what the start was using.
-    if (first !== undefined) return;
+    if (isStopping()) return;
     log.debug('The process could not start.', { error });
     process.stderr.write(`${sentenceOf(error)}\n`);
-    endAfterGrace();
-    await closer.close();
+    await closeWithinGrace();
     process.exit(1);
   }
 }

@@ -46,6 +46,32 @@ const GATHER_MS = 5;
 /** The most requests in one call, which must not hold up Redis: it takes less than a millisecond. */
 const REQUESTS_MAX = 64;
 
+/** Gathers texts for common calls: `send` gets at most REQUESTS_MAX of them. */
+function openGather(send: (texts: readonly Waiting[]) => Promise<void>): (text: Waiting) => void {
+  let waiting: Waiting[] = [];
+  let sentAt = -Infinity;
+  let timer: NodeJS.Timeout | undefined;
+  let flushing: NodeJS.Immediate | undefined;
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    flushing = undefined;
+    sentAt = performance.now();
+    const texts = waiting;
+    waiting = [];
+    for (let at = 0; at < texts.length; at += REQUESTS_MAX) void send(texts.slice(at, at + REQUESTS_MAX));
+  }
+
+  return (text) => {
+    waiting.push(text);
+    const isFirst = text.lastSeq === text.deltas.length;
+    const waitMs = sentAt + GATHER_MS - performance.now();
+    if (isFirst || waitMs <= 0) flushing ??= setImmediate(flush);
+    else timer ??= setTimeout(flush, waitMs);
+  };
+}
+
 /**
  * Appends the text of all running requests of a shard in common calls (append.lua). A call leaves at the end of the event
  * loop's turn, or 5 ms after the one before; a request's first text does not wait. Resolves with what the script returns
@@ -76,35 +102,10 @@ function createCommonAppend(client: RedisClient, keyspace: Keyspace): (text: App
     }
   }
 
-  function openGather(shard: number): (text: Waiting) => void {
-    let waiting: Waiting[] = [];
-    let sentAt = -Infinity;
-    let timer: NodeJS.Timeout | undefined;
-    let flushing: NodeJS.Immediate | undefined;
-
-    function flush(): void {
-      clearTimeout(timer);
-      timer = undefined;
-      flushing = undefined;
-      sentAt = performance.now();
-      const texts = waiting;
-      waiting = [];
-      for (let at = 0; at < texts.length; at += REQUESTS_MAX) void send(shard, texts.slice(at, at + REQUESTS_MAX));
-    }
-
-    return (text) => {
-      waiting.push(text);
-      const isFirst = text.lastSeq === text.deltas.length;
-      const waitMs = sentAt + GATHER_MS - performance.now();
-      if (isFirst || waitMs <= 0) flushing ??= setImmediate(flush);
-      else timer ??= setTimeout(flush, waitMs);
-    };
-  }
-
   return (text) =>
     new Promise((resolve, reject) => {
       const { shard } = text.ref;
-      const gather = gathers.get(shard) ?? openGather(shard);
+      const gather = gathers.get(shard) ?? openGather((texts) => send(shard, texts));
       gathers.set(shard, gather);
       gather({ ...text, resolve, reject });
     });

@@ -36,6 +36,21 @@ const key = (name: string, more: Partial<StateKey> = {}): StateKey => ({
   ...more,
 });
 
+/** The names that tell whose they are, and those of which Redis has to be asked. */
+function sortNames(names: readonly string[], { tenantId, keyIds }: StateOwner) {
+  const ids = new Set([tenantId, ...keyIds]);
+  const [requestIds, claims, own]: [string[], string[], StateKey[]] = [[], [], []];
+  for (const name of names) {
+    const kind = name.slice(0, name.indexOf(':'));
+    if (kind === 'r') requestIds.push(name.slice(2));
+    else if (kind === 'idem') claims.push(name);
+    // The flag of the tenant is the mark of its move.
+    else if (!BESIDE_RECORDS.has(kind) && name !== `blocked:${tenantId}` && name.split(':').some((id) => ids.has(id)))
+      own.push(key(name, { isLeftBehind: LEFT_BEHIND.has(kind) }));
+  }
+  return { requestIds, claims, own };
+}
+
 /** The keys of a tenant on a shard, some at a time; one may come twice. */
 type FindTenantKeys = (shard: number, owner: StateOwner) => AsyncGenerator<StateKey[]>;
 
@@ -67,17 +82,9 @@ function createFindTenantKeys(client: RedisClient, keyspace: Keyspace): FindTena
     return names.filter((_, index) => values[index]?.split(' ')[2] === tenantId).map((name) => key(name));
   }
 
-  async function ownOf(shard: number, names: readonly string[], { tenantId, keyIds }: StateOwner): Promise<StateKey[]> {
-    const ids = new Set([tenantId, ...keyIds]);
-    const [requestIds, claims, own]: [string[], string[], StateKey[]] = [[], [], []];
-    for (const name of names) {
-      const kind = name.slice(0, name.indexOf(':'));
-      if (kind === 'r') requestIds.push(name.slice(2));
-      else if (kind === 'idem') claims.push(name);
-      // The flag of the tenant is the mark of its move.
-      else if (!BESIDE_RECORDS.has(kind) && name !== `blocked:${tenantId}` && name.split(':').some((id) => ids.has(id)))
-        own.push(key(name, { isLeftBehind: LEFT_BEHIND.has(kind) }));
-    }
+  async function ownOf(shard: number, names: readonly string[], owner: StateOwner): Promise<StateKey[]> {
+    const { tenantId } = owner;
+    const { requestIds, claims, own } = sortNames(names, owner);
     const [answers, named] = [await ownRequests(shard, requestIds, tenantId), await ownClaims(shard, claims, tenantId)];
     return [...answers, ...named, ...own];
   }
@@ -152,12 +159,6 @@ function createCountOpenWork(client: RedisClient, keyspace: Keyspace): CountOpen
   });
 }
 
-/**
- * All that Redis has of one tenant, for a move to another shard. Writing needs a mark on the shard that is written
- * (`MoveMarks` below), so that a process which has been overtaken changes nothing.
- */
-export type TenantState = ReturnType<typeof createTenantState>;
-
 interface ClearOptions {
   lingerMs: number;
   onPage?: () => Promise<void>;
@@ -171,13 +172,10 @@ export class Overtaken extends Error {
   }
 }
 
-export function createTenantState(client: RedisClient, keyspace: Keyspace) {
+function createCopyKey(client: RedisClient, keyspace: Keyspace) {
   const bring = defineScript(client, 'import-key');
-  const clearKeys = defineScript(client, 'clear-keys');
-  const keysOf = createFindTenantKeys(client, keyspace);
   const prefixOf = (shard: number) => `${keyspace.shard(shard).tag}:`;
-
-  async function copyOne(
+  return async function copyKey(
     { from, to }: { from: number; to: number },
     { name }: StateKey,
     mark: string,
@@ -191,7 +189,20 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace) {
     // Of another tenant, which has been moved before, a newer one may be there; of this one an older one.
     const done = await bring(keys, [mark, Math.max(0, expiresAt), value, prefixOf(from), prefixOf(to)]);
     if (done !== 1) throw new Overtaken();
-  }
+  };
+}
+
+/**
+ * All that Redis has of one tenant, for a move to another shard. Writing needs a mark on the shard that is written
+ * (`MoveMarks` below), so that a process which has been overtaken changes nothing.
+ */
+export type TenantState = ReturnType<typeof createTenantState>;
+
+export function createTenantState(client: RedisClient, keyspace: Keyspace) {
+  const clearKeys = defineScript(client, 'clear-keys');
+  const keysOf = createFindTenantKeys(client, keyspace);
+  const copyKey = createCopyKey(client, keyspace);
+  const prefixOf = (shard: number) => `${keyspace.shard(shard).tag}:`;
 
   return {
     openWork: createCountOpenWork(client, keyspace),
@@ -205,7 +216,7 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace) {
     ): Promise<void> {
       for await (const own of keysOf(way.from, owner)) {
         const moving = own.filter(({ isLeftBehind }) => !isLeftBehind);
-        await Promise.all(moving.map((each) => copyOne(way, each, mark, owner.tenantId)));
+        await Promise.all(moving.map((each) => copyKey(way, each, mark, owner.tenantId)));
         await onPage();
       }
     },

@@ -126,37 +126,46 @@ async function closeWhatHasEnded(
     });
 }
 
+/** The shards that this process leads, and what it knows of their batches. */
+function createLeads({ leases, hasReconnectedRecently }: DispatcherDeps) {
+  const led = new Map<number, ShardBatches>();
+  return {
+    /** This process's view of the shard, from the time since when it has led without a break. Undefined: another one leads. */
+    async take(shard: number): Promise<ShardBatches | undefined> {
+      const known = led.get(shard);
+      if (known !== undefined && (await leases.renew(shard, BATCH_LEASE))) return known;
+      led.delete(shard);
+      if (!(await leases.hold(shard, BATCH_LEASE))) return undefined;
+      const state = emptyShard();
+      led.set(shard, state);
+      return state;
+    },
+
+    async assert(shard: number): Promise<void> {
+      if (!(await leases.renew(shard, BATCH_LEASE))) throw new LeadLost('The lease ran out');
+      // An answer that is about to be replayed would be taken as lost: its line would be sent again, or ended without it.
+      if (hasReconnectedRecently(shard)) throw new LeadLost('Redis was away');
+    },
+
+    drop: (shard: number): void => void led.delete(shard),
+    release: (shard: number): Promise<void> => leases.release(shard, BATCH_LEASE),
+  };
+}
+
 /**
  * Runs the batches of a shard, round by round: collects the answers of lines that have ended, ends batches, and sends further
  * lines. One process of the fleet does so, the shard's leader. All that it knows is read from the stores, so when it dies the
  * next leader goes on, and no line is lost or run twice.
  */
 export function createDispatcher(deps: DispatcherDeps) {
-  const { fillQueue, leases, hasReconnectedRecently } = deps;
+  const { fillQueue, hasReconnectedRecently } = deps;
   const doForBatch = createDoForBatch(deps.log);
   const refreshShard = createRefreshShard({ ...deps, doForBatch });
   const recordProgress = createRecordProgress(deps);
-  const led = new Map<number, ShardBatches>();
-
-  /** This process's view of the shard, from the time since when it has led without a break. Undefined: another one leads. */
-  async function lead(shard: number): Promise<ShardBatches | undefined> {
-    const known = led.get(shard);
-    if (known !== undefined && (await leases.renew(shard, BATCH_LEASE))) return known;
-    led.delete(shard);
-    if (!(await leases.hold(shard, BATCH_LEASE))) return undefined;
-    const state = emptyShard();
-    led.set(shard, state);
-    return state;
-  }
-
-  async function assertLead(shard: number): Promise<void> {
-    if (!(await leases.renew(shard, BATCH_LEASE))) throw new LeadLost('The lease ran out');
-    // An answer that is about to be replayed would be taken as lost: its line would be sent again, or ended without it.
-    if (hasReconnectedRecently(shard)) throw new LeadLost('Redis was away');
-  }
+  const leads = createLeads(deps);
 
   async function round(shard: number, state: ShardBatches): Promise<void> {
-    const keepLead = () => assertLead(shard);
+    const keepLead = () => leads.assert(shard);
     await refreshShard(shard, state);
     await closeWhatHasEnded(doForBatch, deps, state, keepLead);
     const batches = [...state.open.values()].filter(({ row }) => !isResting(state, row._id));
@@ -168,13 +177,13 @@ export function createDispatcher(deps: DispatcherDeps) {
     /** One round; returns how long to pause until the next one, in milliseconds. */
     async dispatchShard(shard: number): Promise<number> {
       if (hasReconnectedRecently(shard)) return IDLE_MS;
-      const state = await lead(shard);
+      const state = await leads.take(shard);
       if (state === undefined) return IDLE_MS;
       try {
         await round(shard, state);
       } catch (error) {
         if (error instanceof LeadLost) {
-          led.delete(shard);
+          leads.drop(shard);
           return IDLE_MS;
         }
         // The round broke off anywhere, for example between sending a line and noting that it was sent.
@@ -183,7 +192,7 @@ export function createDispatcher(deps: DispatcherDeps) {
       }
       return state.open.size > 0 || state.readAt === NEVER ? BUSY_MS : IDLE_MS;
     },
-    release: (shard: number): Promise<void> => leases.release(shard, BATCH_LEASE),
+    release: leads.release,
   };
 }
 

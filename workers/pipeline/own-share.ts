@@ -174,6 +174,13 @@ interface Parts {
   demand: ReturnType<typeof createDemand>;
 }
 
+function mayShowCeiling({ holding, seats, demand }: Parts, promptTokens: number): boolean {
+  const capacity = holding.capacity();
+  const isUnknown = (capacity?.usualMs[sizeOf(promptTokens)] ?? null) === null;
+  const mayGrow = capacity !== undefined && isInUse(capacity);
+  return (mayGrow && demand.isWanted(SEEKING_MS)) || (isUnknown && seats.inFlight() > 0);
+}
+
 function freePlaces({ holding, seats }: Parts): number {
   const share = holding.share();
   if (share === undefined || holding.pauseMs() > 0) return 0;
@@ -274,13 +281,8 @@ export function createOwnShare(deps: OwnShareDeps) {
     },
 
     /** Whether calls should be streamed although nobody reads them as they come: first tokens show where the ceiling is. */
-    seeksCeiling(promptTokens: number): boolean {
-      if (deps.ceiling() !== undefined) return false;
-      const capacity = holding.capacity();
-      const isUnknown = (capacity?.usualMs[sizeOf(promptTokens)] ?? null) === null;
-      const mayGrow = capacity !== undefined && isInUse(capacity);
-      return (mayGrow && demand.isWanted(SEEKING_MS)) || (isUnknown && seats.inFlight() > 0);
-    },
+    seeksCeiling: (promptTokens: number): boolean =>
+      deps.ceiling() === undefined && mayShowCeiling(parts, promptTokens),
 
     stop: reports.stop,
   };

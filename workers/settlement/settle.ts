@@ -263,12 +263,28 @@ export interface Settler {
   release(shard: number): Promise<void>;
 }
 
+/** Alerts the operator. While settlement is blocked, no record becomes a dead letter. */
+function createAlarm({ clock, events, log }: SettleDeps) {
+  /** When the alarm of a shard was last raised; no entry: settlement is not blocked there. */
+  const raisedAt = new Map<number, number>();
+  return {
+    raise(shard: number, error: unknown): void {
+      events.emit('settlement.blocked', error instanceof RefusedError ? 'refused' : 'unavailable');
+      const now = clock.now();
+      if (now - (raisedAt.get(shard) ?? -Infinity) < ALARM_MS) return;
+      raisedAt.set(shard, now);
+      log.error('Settlement is blocked: no record is booked, and all of them wait.', { shard, error });
+    },
+    end: (shard: number): void => void raisedAt.delete(shard),
+  };
+}
+
 /**
  * Moves settlement records from the outbox into the ledger and the accounts, each exactly once, however often it is
  * delivered.
  */
 export function createSettler(deps: SettleDeps): Settler {
-  const { outbox, leases, clock, events, log } = deps;
+  const { outbox, leases, clock, events } = deps;
   const pendingRetries = createPendingRetries(clock);
   const bookRecords = createBookRecords({
     ...deps,
@@ -277,17 +293,7 @@ export function createSettler(deps: SettleDeps): Settler {
       events.emit('settlement.booked', records);
     },
   });
-  /** When the alarm of a shard was last raised; no entry: settlement is not blocked there. */
-  const alarmedAt = new Map<number, number>();
-
-  /** Alerts the operator. While settlement is blocked, no record becomes a dead letter. */
-  function raiseAlarm(shard: number, error: unknown): void {
-    events.emit('settlement.blocked', error instanceof RefusedError ? 'refused' : 'unavailable');
-    const now = clock.now();
-    if (now - (alarmedAt.get(shard) ?? -Infinity) < ALARM_MS) return;
-    alarmedAt.set(shard, now);
-    log.error('Settlement is blocked: no record is booked, and all of them wait.', { shard, error });
-  }
+  const alarm = createAlarm(deps);
 
   async function nextEntries(shard: number): Promise<{ entries: OutboxEntry[]; isRetry: boolean }> {
     if (pendingRetries.isDue(shard)) {
@@ -307,10 +313,10 @@ export function createSettler(deps: SettleDeps): Settler {
       try {
         const { entries, isRetry } = await nextEntries(shard);
         await bookRecords(shard, entries, { areOthersBooked: isRetry && pendingRetries.takeBooked(shard) });
-        if (entries.length > 0) alarmedAt.delete(shard);
+        if (entries.length > 0) alarm.end(shard);
         return entries.length;
       } catch (error) {
-        raiseAlarm(shard, error);
+        alarm.raise(shard, error);
         // The entries read stay unacknowledged. After an interruption, the next round begins with them. After a
         // refusal, one of the records may be the cause, so new ones go first.
         if (error instanceof RefusedError) pendingRetries.postpone(shard);

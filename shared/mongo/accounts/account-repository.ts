@@ -69,6 +69,15 @@ function budgetBack({ promptTokens, completionTokens, acceptedAt }: Charge): Pic
   return { tokensByMonth: { [monthOf(acceptedAt)]: 0 - promptTokens - completionTokens } };
 }
 
+function toLedgerRow(
+  _id: string,
+  { tenantId, type, amountMicro, reason, refunded }: BookEntry,
+  { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt }: MovedAccount,
+): LedgerRow {
+  const tokens = refunded === undefined ? {} : tokensBack(refunded);
+  return { _id, tenantId, type, amountMicro, reason, balanceAfterMicro, createdAt, ...tokens };
+}
+
 export type AccountRepository = ReturnType<typeof createAccountRepository>;
 
 export function createAccountRepository(connection: Connection) {
@@ -98,23 +107,13 @@ export function createAccountRepository(connection: Connection) {
 
     /** Adds one ledger entry and moves the balance by it, both or neither. */
     async book(entry: BookEntry): Promise<{ entry: LedgerRow; book: LedgerBalance }> {
-      const { tenantId, type, amountMicro, reason, refunded, transactionId = newId('txn'), now } = entry;
+      const { tenantId, amountMicro, refunded, transactionId = newId('txn'), now } = entry;
       // A refund is no top-up: of low credits its tenant is told as before.
       const about = refunded === undefined ? { transactionId } : budgetBack(refunded);
       const move = async (session: ClientSession) => {
         const account = await moveAccount(accounts, { tenantId, amountMicro, now, ...about }, session);
         if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
-        const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
-        const line: LedgerRow = {
-          _id: transactionId,
-          tenantId,
-          type,
-          amountMicro,
-          reason,
-          balanceAfterMicro,
-          createdAt,
-          ...(refunded === undefined ? {} : tokensBack(refunded)),
-        };
+        const line = toLedgerRow(transactionId, entry, account);
         await ledger.create([line], { session });
         return { entry: line, book: toLedgerBalance(account) };
       };

@@ -1,5 +1,5 @@
 import { Schema } from 'mongoose';
-import type { Connection } from 'mongoose';
+import type { Connection, Model } from 'mongoose';
 
 import { BATCH_LIMITS, BATCH_STATUSES } from '../../contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../contracts/batches.ts';
@@ -186,6 +186,21 @@ async function sumStored(bulk: Connection, tenantId: string): Promise<{ lines: n
 }
 
 /** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
+/** Returns whether it has changed the batch. */
+async function markCancelled(batches: Model<BatchRow>, space: Space, batchId: string, now: number): Promise<boolean> {
+  const wanted = { _id: batchId, ...inSpace(space) };
+  // An arriving batch first: if it starts between the two updates, `start` has seen `cancelledAt`.
+  const arriving = await batches.updateOne(
+    { ...wanted, status: 'validating', cancelledAt: { $exists: false } },
+    { $set: { cancelledAt: now } },
+  );
+  const running = await batches.updateOne(
+    { ...wanted, status: 'in_progress' },
+    { $set: { status: 'cancelling', cancelledAt: now } },
+  );
+  return arriving.modifiedCount + running.modifiedCount > 0;
+}
+
 export function createBatchRepository(connection: Connection, bulk: Connection = connection) {
   const batches = batchModel(connection);
   const batchLines = batchLineModel(connection);
@@ -214,23 +229,10 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       listRows(batches, { ...inSpace(space), status: { $in: LISTED } }, query),
 
     /** Cancels a batch; one that has ended stays as it is. Safe to repeat. Undefined: unknown. */
-    async cancel(
-      space: Space,
-      batchId: string,
-      now: number,
-    ): Promise<{ batch: BatchRow; isChanged: boolean } | undefined> {
-      const wanted = { _id: batchId, ...inSpace(space) };
-      // An arriving batch first: if it starts between the two updates, `start` has seen `cancelledAt`.
-      const arriving = await batches.updateOne(
-        { ...wanted, status: 'validating', cancelledAt: { $exists: false } },
-        { $set: { cancelledAt: now } },
-      );
-      const running = await batches.updateOne(
-        { ...wanted, status: 'in_progress' },
-        { $set: { status: 'cancelling', cancelledAt: now } },
-      );
+    async cancel(space: Space, batchId: string, now: number) {
+      const isChanged = await markCancelled(batches, space, batchId, now);
       const batch = await find(space, batchId);
-      return batch && { batch, isChanged: arriving.modifiedCount + running.modifiedCount > 0 };
+      return batch && { batch, isChanged };
     },
 
     /** The ended lines among those with a number above `after` and up to `after + span`, in order. */

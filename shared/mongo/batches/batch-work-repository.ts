@@ -76,6 +76,9 @@ async function renumberLine(
   return modifiedCount === 1;
 }
 
+/** The progress that the tenant sees. */
+type BatchProgress = BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number };
+
 /** The lines of running batches, and their results. */
 function createLineWork(batchLines: Model<BatchLineRow>) {
   return {
@@ -122,10 +125,8 @@ function createLineWork(batchLines: Model<BatchLineRow>) {
       renumberLine(batchLines, tenantId, batchId, line, next),
 
     async count(tenantId: string, batchId: string): Promise<BatchCounts> {
-      const [completed, failed] = await Promise.all([
-        batchLines.countDocuments({ tenantId, batchId, state: 'completed' }),
-        batchLines.countDocuments({ tenantId, batchId, state: 'failed' }),
-      ]);
+      const countIn = (state: 'completed' | 'failed') => batchLines.countDocuments({ tenantId, batchId, state });
+      const [completed, failed] = await Promise.all([countIn('completed'), countIn('failed')]);
       return { completed, failed };
     },
   };
@@ -170,11 +171,7 @@ export function createBatchWorkRepository(connection: Connection) {
       batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
 
     /** Writes the progress that the tenant sees, unless the batch has ended. Safe to repeat. */
-    async recordProgress(
-      tenantId: string,
-      batchId: string,
-      state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },
-    ): Promise<void> {
+    async recordProgress(tenantId: string, batchId: string, state: BatchProgress): Promise<void> {
       const open = { _id: batchId, tenantId, status: { $in: ['in_progress', 'cancelling'] } } as const;
       await batches.updateOne(open, { $set: state });
     },

@@ -117,6 +117,26 @@ async function makeEntity(
   if (modifiedCount === 1) await room.note(space, { entities: 1, bytes: bytesOf({ entityId }) });
 }
 
+/** Stores a turn of an entity that exists and was not deleted after the request's acceptance. */
+async function putTurn(
+  entities: Model<EntityRow>,
+  space: Space,
+  entityId: string,
+  turn: Turn,
+  rowId: string | undefined,
+): Promise<void> {
+  const notBefore = { $not: { $gte: turn.seq } };
+  const row = rowId === undefined ? {} : { _id: mongoose.Types.ObjectId.createFromHexString(rowId) };
+  const welcome = { ...row, ...inSpace(space), entityId, ...NOT_DELETED, forgottenSeq: notBefore };
+  // A server works over the whole history by a pipeline, which costs twice as much as the same end by `$push`.
+  const inOrder = { ...welcome, 'messages.seq': notBefore };
+  const { matchedCount } = await entities.updateOne(inOrder, appendTurn(turn));
+  if (matchedCount === 1) return;
+  // Out of order, or refused.
+  const update = [{ $set: { messages: replaceTurn(turn) } }];
+  await entities.updateOne(welcome, update, { updatePipeline: true });
+}
+
 export function createConversationRepository(connection: Connection) {
   const entities = entityModel(connection);
   const room = createEntityRoom(connection);
@@ -144,16 +164,7 @@ export function createConversationRepository(connection: Connection) {
      */
     async saveTurn(space: Space, entityId: string, turn: Turn, { create, now, rowId }: SaveTurnOptions): Promise<void> {
       if (create) await makeEntity(entities, room, space, entityId, turn.seq, now);
-      const notBefore = { $not: { $gte: turn.seq } };
-      const row = rowId === undefined ? {} : { _id: mongoose.Types.ObjectId.createFromHexString(rowId) };
-      const welcome = { ...row, ...inSpace(space), entityId, ...NOT_DELETED, forgottenSeq: notBefore };
-      // A server works over the whole history by a pipeline, which costs twice as much as the same end by `$push`.
-      const inOrder = { ...welcome, 'messages.seq': notBefore };
-      const { matchedCount } = await entities.updateOne(inOrder, appendTurn(turn));
-      if (matchedCount === 1) return;
-      // Out of order, or refused.
-      const update = [{ $set: { messages: replaceTurn(turn) } }];
-      await entities.updateOne(welcome, update, { updatePipeline: true });
+      await putTurn(entities, space, entityId, turn, rowId);
     },
 
     deleteTurn: (space: Space, entityId: string, turn: TurnClaim): Promise<void> =>

@@ -281,6 +281,12 @@ export type RequestRecorder = ReturnType<typeof openRequestRecorder>;
 const CANCELLED = { status: 'cancelled', finishReason: 'cancelled' } as const;
 const FAILED = { status: 'failed', finishReason: 'error' } as const;
 
+function rowOfEarlyEnd(...[request, { code, reason }]: Parameters<OnEarlyEnd>): RequestLogRow {
+  const { requestId: _id, keyId, endpoint, tier, acceptedAt: createdAt } = request;
+  const end = code === undefined ? CANCELLED : { ...FAILED, code };
+  return { _id, ...spaceFields(request), keyId, endpoint, tier, createdAt, reason, ...end };
+}
+
 /** The writing side. `keptDays` 0: nothing is noted. */
 export function openRequestRecorder(
   connection: Connection,
@@ -315,10 +321,8 @@ export function openRequestRecorder(
   const flushing = repeat(flush, () => FLUSH_MS, onFault);
   closer.defer('request log', () => flushing.stop().then(flush));
 
-  const endEarly: OnEarlyEnd = (request, { code, reason, isGuess }) => {
-    const { requestId: _id, keyId, endpoint, tier, acceptedAt: createdAt } = request;
-    const row = { _id, ...spaceFields(request), keyId, endpoint, tier, createdAt, finishedAt: clock.now(), reason };
-    note({ ...row, ...(code === undefined ? CANCELLED : { ...FAILED, code }) }, isGuess);
+  const endEarly: OnEarlyEnd = (request, how) => {
+    note({ ...rowOfEarlyEnd(request, how), finishedAt: clock.now() }, how.isGuess);
   };
 
   return {

@@ -14,17 +14,10 @@ export interface RoutingCacheDeps {
   readEveryMs?: number;
 }
 
-/** Rejects where the table cannot be read for the first time. */
-export async function createRoutingCache(deps: RoutingCacheDeps) {
-  const { repository, log, readEveryMs = READ_EVERY_MS } = deps;
+/** Logs each provider that is left out once, however often it is read. */
+function createReport(log: Logger): (loaded: RoutingTable) => RoutingTable {
   let reported: ReadonlySet<string> = new Set();
-  let table = report(await repository.load());
-  let failing = false;
-  let stopped = false;
-  let timer: NodeJS.Timeout;
-
-  /** Logs each provider that is left out once, however often it is read. */
-  function report(loaded: RoutingTable): RoutingTable {
+  return (loaded) => {
     for (const [provider, error] of loaded.unreadable) {
       if (reported.has(provider)) continue;
       log.error('The stored API key of a provider cannot be decrypted; the provider is left out until it can.', {
@@ -37,7 +30,17 @@ export async function createRoutingCache(deps: RoutingCacheDeps) {
     }
     reported = new Set(loaded.unreadable.keys());
     return loaded;
-  }
+  };
+}
+
+/** Rejects where the table cannot be read for the first time. */
+export async function createRoutingCache(deps: RoutingCacheDeps) {
+  const { repository, log, readEveryMs = READ_EVERY_MS } = deps;
+  const report = createReport(log);
+  let table = report(await repository.load());
+  let failing = false;
+  let stopped = false;
+  let timer: NodeJS.Timeout;
 
   async function refresh(): Promise<void> {
     try {

@@ -129,6 +129,8 @@ async function takeTurn(
   if (turn.matchedCount === 0) throw new ServiceError('not_found', 'There is no such tenant.');
 }
 
+type DecideChanges = (key: KeyRow) => KeyChanges;
+
 async function changeKey(
   connection: Connection,
   keys: ReturnType<typeof keyModel>,
@@ -136,7 +138,7 @@ async function changeKey(
   tenantId: string,
   keyId: string,
   now: number,
-  decide: (key: KeyRow) => KeyChanges,
+  decide: DecideChanges,
 ): Promise<KeyRow | undefined> {
   return connection.transaction(async (session) => {
     await takeTurn(tenants, tenantId, session);
@@ -169,12 +171,8 @@ export function createKeyRepository(connection: Connection) {
      * to change, or throws; it may be called more than once. Undefined: the tenant has no such key.
      * Throws `conflict` when it would be the 101st active key.
      */
-    change: (
-      tenantId: string,
-      keyId: string,
-      now: number,
-      decide: (key: KeyRow) => KeyChanges,
-    ): Promise<KeyRow | undefined> => changeKey(connection, keys, tenants, tenantId, keyId, now, decide),
+    change: (tenantId: string, keyId: string, now: number, decide: DecideChanges): Promise<KeyRow | undefined> =>
+      changeKey(connection, keys, tenants, tenantId, keyId, now, decide),
 
     async find(space: SearchedSpace, keyId: string): Promise<KeyRow | undefined> {
       return (await keys.findOne({ _id: keyId, ...inSpace(space) }).lean()) ?? undefined;

@@ -25,6 +25,41 @@ interface WindowStep {
  */
 const REMEMBERED_MAX = 63;
 
+/** Text of an answer that has not been released. */
+function createHeldText() {
+  let held = '';
+  /** Position of the first held unit in the answer. */
+  let heldStart = 0;
+  /** The first half of a character whose second half has not arrived yet; not part of `held`. */
+  let halfCharacter = '';
+
+  return {
+    /** Returns what of the answer is whole by now. */
+    add(delta: string): string {
+      const text = halfCharacter + delta;
+      const whole = endsInHalfCharacter(text) ? text.length - 1 : text.length;
+      halfCharacter = text.slice(whole);
+      const added = text.slice(0, whole);
+      held += added;
+      return added;
+    },
+    /** Adds the half of a character whose other half never came. */
+    addHalf(): string {
+      held += halfCharacter;
+      return halfCharacter;
+    },
+    /** Releases what lies before a position of the answer, in whole characters. */
+    releaseUntil(position: number): string {
+      let count = Math.max(0, position - heldStart);
+      if (splitsCharacter(held, count)) count += 1;
+      const release = held.slice(0, count);
+      held = held.slice(count);
+      heldStart += release.length;
+      return release;
+    },
+  };
+}
+
 /**
  * Holds back the tail of a streamed answer that may be the beginning of a flagged phrase, and nothing else.
  *
@@ -33,11 +68,7 @@ const REMEMBERED_MAX = 63;
  * beginning may have been released already.
  */
 export function createPhraseWindow(moderator: LocalModerator, policy: ModerationPolicy = DEFAULT_MODERATION_POLICY) {
-  let held = '';
-  /** Position of the first held unit in the answer. */
-  let heldStart = 0;
-  /** The first half of a character whose second half has not arrived yet; not part of `held`. */
-  let halfCharacter = '';
+  const held = createHeldText();
   let cut: { readonly at: number; readonly verdict: ModerationVerdict } | undefined;
   let over = false;
 
@@ -50,19 +81,9 @@ export function createPhraseWindow(moderator: LocalModerator, policy: Moderation
     return true;
   });
 
-  /** Releases what lies before a position of the answer, in whole characters. */
-  function releaseUntil(position: number): string {
-    let count = Math.max(0, position - heldStart);
-    if (splitsCharacter(held, count)) count += 1;
-    const release = held.slice(0, count);
-    held = held.slice(count);
-    heldStart += release.length;
-    return release;
-  }
-
   function step(safeUntil: number): WindowStep {
-    if (cut === undefined) return { release: releaseUntil(safeUntil) };
-    const release = over ? '' : releaseUntil(cut.at);
+    if (cut === undefined) return { release: held.releaseUntil(safeUntil) };
+    const release = over ? '' : held.releaseUntil(cut.at);
     over = true;
     return { release, flagged: cut.verdict };
   }
@@ -70,18 +91,13 @@ export function createPhraseWindow(moderator: LocalModerator, policy: Moderation
   return {
     push(delta: string): WindowStep {
       if (over) return step(0);
-      const text = halfCharacter + delta;
-      const whole = endsInHalfCharacter(text) ? text.length - 1 : text.length;
-      halfCharacter = text.slice(whole);
-      held += text.slice(0, whole);
-      scanner.write(text.slice(0, whole));
+      scanner.write(held.add(delta));
       return step(Math.max(scanner.heldFrom(), scanner.length - REMEMBERED_MAX));
     },
     /** The answer is complete: releases or flags what was held back. */
     end(): WindowStep {
       if (over) return step(0);
-      held += halfCharacter;
-      scanner.write(halfCharacter);
+      scanner.write(held.addHalf());
       scanner.end();
       const last = step(scanner.length);
       over = true;

@@ -35,6 +35,19 @@ export function addScores(scores: Record<string, number>, categories: readonly s
   for (const category of categories) scores[category] = Math.max(scores[category] ?? 0, score);
 }
 
+/** Reads a line break. True if it has ended an open phrase. */
+function cutsPhrase(scanner: TextScanner, units: Uint16Array, text: string, at: number): boolean {
+  if (scanner.quiet) {
+    scanner.read(units, at, at + 1);
+    return false;
+  }
+  // First a space, so that a full stop before the break ends the sentence, as it does in both readings.
+  scanner.write(' ');
+  const wasInPhrase = scanner.inPhrase;
+  scanner.write(text.charAt(at));
+  return wasInPhrase && !scanner.inPhrase;
+}
+
 /**
  * Scores a whole text, both as it is and with its line breaks as spaces: an empty line ends a sentence for the scanner,
  * but not for a model. Yields how many characters it has read, at most some thousands at a time.
@@ -54,19 +67,6 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
   let paragraph = 0;
   let lastBreakEnd = -1;
 
-  /** True if the break has ended an open phrase. */
-  function cutsPhrase(at: number): boolean {
-    if (scanner.quiet) {
-      scanner.read(units, at, at + 1);
-      return false;
-    }
-    // First a space, so that a full stop before the break ends the sentence, as it does in both readings.
-    scanner.write(' ');
-    const wasInPhrase = scanner.inPhrase;
-    scanner.write(text.charAt(at));
-    return wasInPhrase && !scanner.inPhrase;
-  }
-
   const nextBreak = findBreaks(text);
   let read = 0;
   for (let at = 0; at < text.length;) {
@@ -80,7 +80,7 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
     } else {
       across?.write(' ');
       if (across !== undefined && across.heldFrom() >= across.length) across = undefined;
-      const isCut = cutsPhrase(at);
+      const isCut = cutsPhrase(scanner, units, text, at);
       if (isCut && across === undefined) {
         across = new TextScanner(lexicon, listener);
         across.write(text.slice(paragraph, at + 1).replaceAll(LINE_BREAKS, ' '));
