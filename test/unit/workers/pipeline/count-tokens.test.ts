@@ -61,6 +61,14 @@ it('counts a text word by word as it counts the whole', async () => {
   );
 });
 
+it('counts a text of more words than it keeps', async () => {
+  const words = Array.from({ length: 50_000 }, (_, index) => `w${index.toString(36)}`);
+
+  const sum = words.slice(1).reduce((tokens, word) => tokens + inOnePiece(` ${word}`), inOnePiece(words[0] ?? ''));
+
+  expect(await countOf(words.join(' '))).toBe(sum);
+});
+
 it('counts a run without a break almost as if it were not cut', async () => {
   const run = 'internationalization'.repeat(20);
 
@@ -90,4 +98,11 @@ it('lets other work run in between', async () => {
 
   expect(withSpaces).toBeGreaterThan(10);
   expect(turns - withSpaces).toBeGreaterThan(10);
+});
+
+it('counts words alike that differ in one letter, whatever it has kept of others', async () => {
+  const words = Array.from({ length: 3_000 }, (_, index) => `${'abcdefghij'.slice(0, index % 11)}${index}`);
+
+  for (let times = 0; times < 2; times += 1)
+    for (const word of words) expect(await countOf(`a ${word}`)).toBe(inOnePiece(`a ${word}`));
 });

@@ -2,6 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
 import { createLocalModerator } from '../../../../../workers/moderation/local/local-moderator.ts';
+import { compileLexicon } from '../../../../../workers/moderation/local/lexicon.ts';
+import { readPhraseLists } from '../../../../../workers/moderation/local/phrase-lists.ts';
+import { createSkimmer } from '../../../../../workers/moderation/local/fast-skip.ts';
+import type { Skimmer } from '../../../../../workers/moderation/local/fast-skip.ts';
+import { TextScanner } from '../../../../../workers/moderation/local/text-scanner.ts';
 import type { MatchListener } from '../../../../../workers/moderation/local/text-scanner.ts';
 import { VIOLATING } from '../violating-texts.ts';
 
@@ -134,13 +139,14 @@ describe('sentences', () => {
 });
 
 describe('a text in pieces', () => {
-  function matchesOf(pieces: readonly string[]): string[] {
+  function matchesOf(pieces: readonly string[], skimmer?: Skimmer): string[] {
     const matches: string[] = [];
     const note: MatchListener = ({ start, group, score }, at) => {
       matches.push(`${start}-${at} ${group.categories.join()} ${score}`);
       return false;
     };
-    const scanner = moderator.openScanner(note);
+    const scanner =
+      skimmer === undefined ? moderator.openScanner(note) : new TextScanner(skimmer.lexicon, note, skimmer);
     for (const piece of pieces) scanner.write(piece);
     scanner.end();
     return matches;
@@ -178,6 +184,18 @@ describe('a text in pieces', () => {
     );
     // Else the texts say nothing.
     expect(found).toBeGreaterThan(100);
+  });
+
+  it('is read so by a process that forgets what it knew of rows of words all the time', () => {
+    const lexicon = compileLexicon(readPhraseLists());
+    const forgetful = createSkimmer(lexicon, 3);
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...TEXTS, ...WORDS), { maxLength: 20 }), (fragments) => {
+        const text = fragments.join(' ');
+        expect(matchesOf([text], forgetful)).toEqual(matchesOf(Array.from(text)));
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it('is read with accents as it is read without them', () => {
