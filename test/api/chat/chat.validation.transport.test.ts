@@ -94,6 +94,8 @@ describe('a compressed body', () => {
   it.each([
     ['gzip that is not gzip', 'gzip', Buffer.from(BODY), 'Content-Encoding'],
     ['gzip that is cut off', 'gzip', gzipSync(BODY).subarray(0, 20), 'Content-Encoding'],
+    ['deflate that is cut off', 'deflate', deflateSync(BODY).subarray(0, 20), 'Content-Encoding'],
+    ['br that is cut off', 'br', brotliCompressSync(BODY).subarray(0, 20), 'Content-Encoding'],
     ['an unknown encoding', 'zstd-x', Buffer.from(BODY), 'gzip, deflate, br'],
     ['two encodings', 'gzip, br', Buffer.from(BODY), 'gzip, deflate, br'],
   ])('a compressed body is refused: %s', async (_what, encoding, body, rule) => {

@@ -37,18 +37,6 @@ it('turns are stored once, where one of those that come together is refused, out
   for (const entityId of [one, two, again, inOrder]) expect(await lab.textsOf(entityId)).toEqual(['first', 'fifth']);
 });
 
-it('turns of one entity that come together are in the order of acceptance', async () => {
-  const [entityId = ''] = await lab.entitiesOf(['alone']);
-  const order = [4, 3, 8, 6, 2, 7, 5];
-
-  await saveAll(
-    order.map(() => entityId),
-    (index) => replyOf(order[index] ?? 0, `${order[index] ?? 0}`),
-  );
-
-  expect(await lab.textsOf(entityId)).toEqual(['first', '2', '3', '4', '5', '6', '7', '8']);
-});
-
 it('a turn that can never be stored fails alone', async () => {
   const entityIds = await lab.entitiesOf(['one', 'two', 'large', 'beside']);
 

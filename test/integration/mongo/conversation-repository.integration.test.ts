@@ -123,16 +123,6 @@ describe('the stored conversation of an entity', () => {
     );
   });
 
-  it('loses none of many first turns at the same time', async () => {
-    const entityId = newEntity();
-    const turns = Array.from({ length: 16 }, (_, index) => turn(index + 1));
-
-    await Promise.all(turns.map((each) => conversations.saveTurn(LIVE, entityId, each, CREATE)));
-
-    expect(await history(entityId)).toEqual(messagesOf(...turns));
-    expect(await models.entities.countDocuments({ entityId })).toBe(1);
-  });
-
   it('the stored conversation of an entity loses one deleted turn and nothing else', async () => {
     const entityId = newEntity();
     for (const seq of [1, 2, 3]) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);

@@ -20,18 +20,6 @@ describe('history and submitted messages', () => {
     expect(merged).toEqual({ history: exchanges(2), submitted: [user('new')], unseen: [user('new')] });
   });
 
-  it('history and submitted messages count what the caller resends once', () => {
-    const merged = mergeHistory(exchanges(2), [...exchanges(2), user('new')]);
-
-    expect(merged).toEqual({ history: exchanges(2), submitted: [user('new')], unseen: [user('new')] });
-  });
-
-  it('history and submitted messages count a resent end of the history once', () => {
-    const merged = mergeHistory(exchanges(3), [assistant('answer 2'), user('new')]);
-
-    expect(merged).toEqual({ history: exchanges(3), submitted: [user('new')], unseen: [user('new')] });
-  });
-
   it('know a resent message by half an emoji, which MongoDB keeps as a replacement character', () => {
     const history = [user('cut short \u{fffd}'), assistant('Pardon?')];
 
