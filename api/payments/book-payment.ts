@@ -1,5 +1,4 @@
-import type { PaymentMismatch } from '../../shared/domain/payment-mismatch.ts';
-import type { Reversal } from '../../shared/domain/reversal.ts';
+import type { PaymentMismatch, Reversal } from '../../shared/domain/payments.ts';
 import { toCredits } from '../../shared/domain/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/logging/logger.ts';

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 
-import { PAYMENT_MISMATCHES } from '../domain/payment-mismatch.ts';
+import { PAYMENT_MISMATCHES } from '../domain/payments.ts';
 import {
   gaugeChecks,
   SECONDS_BUCKETS,

@@ -1,7 +1,7 @@
 import Joi from 'joi';
 import type Stripe from 'stripe';
 
-import type { Reversal } from '../../../shared/domain/reversal.ts';
+import type { Reversal } from '../../../shared/domain/payments.ts';
 import type { PaidCheckout } from '../../../shared/mongo/accounts/payment-bookings.ts';
 import type { PaymentNotice } from '../../../shared/mongo/accounts/payment-notices.ts';
 import type { PurchaseReference } from '../../../shared/mongo/accounts/purchase-repository.ts';
@@ -12,7 +12,7 @@ const text = Joi.string().required();
 const refund = Joi.object({ amount_refunded: amount });
 const dispute = Joi.object({ id: text, amount, currency: text });
 
-/** The fields that a reversal needs. A payment that lacks a field matches no checkout: payment-mismatch.ts. */
+/** The fields that a reversal needs. A payment that lacks a field matches no checkout: shared/domain/payments.ts. */
 const OBJECTS: ReadonlyMap<string, Joi.ObjectSchema> = new Map([
   ['charge.refunded', refund],
   ['charge.dispute.funds_withdrawn', dispute],

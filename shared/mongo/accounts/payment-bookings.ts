@@ -1,9 +1,7 @@
 import type { ClientSession, Connection } from 'mongoose';
 
-import { mismatchOf } from '../../domain/payment-mismatch.ts';
-import type { PaidSession, PaymentMismatch } from '../../domain/payment-mismatch.ts';
-import { reverse } from '../../domain/reversal.ts';
-import type { Reversal } from '../../domain/reversal.ts';
+import { mismatchOf, reverse } from '../../domain/payments.ts';
+import type { PaidSession, PaymentMismatch, Reversal } from '../../domain/payments.ts';
 import { toCredits } from '../../domain/pricing.ts';
 import { derivedId, newId } from '../../lifecycle/ids.ts';
 import { auditModel } from '../tenants/audit-repository.ts';

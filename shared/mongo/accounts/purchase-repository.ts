@@ -2,7 +2,7 @@ import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
 import type { ListQuery } from '../../contracts/list-page.ts';
-import type { Dispute } from '../../domain/reversal.ts';
+import type { Dispute } from '../../domain/payments.ts';
 import { collection, count, number, options, required, text, listRows } from '../collection.ts';
 import { accountModel, toLedgerBalance } from './account-repository.ts';
 import type { LedgerBalance } from './account-repository.ts';

@@ -6,7 +6,7 @@ import { expect, it } from '@jest/globals';
 import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
 
-import { PAYMENT_MISMATCHES } from '../../../shared/domain/payment-mismatch.ts';
+import { PAYMENT_MISMATCHES } from '../../../shared/domain/payments.ts';
 import { createIngressMetrics } from '../../../shared/metrics/ingress-series.ts';
 import { createWorkerMetrics } from '../../../shared/metrics/worker-series.ts';
 import { ROOT } from '../../../scripts/harness/program.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { reverse } from '../../../../shared/domain/reversal.ts';
-import type { Reversal, Reversed } from '../../../../shared/domain/reversal.ts';
+import { reverse } from '../../../../shared/domain/payments.ts';
+import type { Reversal, Reversed } from '../../../../shared/domain/payments.ts';
 
 const PURCHASE = { creditsMicro: 10_000_001, amount: 999, currency: 'eur' };
 const UNTOUCHED: Reversed = { refundedAmount: 0, refundedMicro: 0, disputes: [], disputedMicro: 0 };
