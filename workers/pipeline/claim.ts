@@ -73,12 +73,13 @@ function withHiddenNames(envelope: RequestEnvelope, pseudonyms: ClaimDeps['pseud
 }
 
 /** Moderation reads exactly what a provider gets: texts, where the caller sent tokens. */
-async function withTokensRead(envelope: RequestEnvelope): Promise<RequestEnvelope> {
+export async function readTokens(run: Claimed): Promise<Claimed> {
+  const { envelope } = run;
   const { messages, task } = envelope.request;
-  if (task?.kind !== 'embedding' || task.isTokens !== true) return envelope;
+  if (task?.kind !== 'embedding' || task.isTokens !== true) return run;
   const decode = await loadTokenDecoder();
   const read = messages.map((message) => ({ ...message, content: decode(JSON.parse(message.content) as number[]) }));
-  return { ...envelope, request: { ...envelope.request, messages: read } };
+  return { ...run, envelope: { ...envelope, request: { ...envelope.request, messages: read } } };
 }
 
 /** This delivery generated no text: what there is of an answer came from an earlier one. */
@@ -135,11 +136,12 @@ export function createClaim(deps: ClaimDeps) {
     const { seq, sent, now: claimedAt, remainingMs, held, terms } = claimed;
     const { tier, request } = claimed.envelope;
     const rates = claimed.rates ?? routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier];
-    const lease = openLease({ delivery, rates: holdRates(rates), maxTokens: request.maxTokens, remainingMs, held });
-    if (claimed.cancelled) lease.stop('cancelled');
     const answer = await answerSoFar(streams, delivery, claimed);
     const interrupted = sent > 0 || handed.endOnly === true;
-    const envelope = await withTokensRead(withHiddenNames(claimed.envelope, pseudonyms));
+    const envelope = withHiddenNames(claimed.envelope, pseudonyms);
+    // Whoever gets the run releases the lease, so from here on nothing may fail before that.
+    const lease = openLease({ delivery, rates: holdRates(rates), maxTokens: request.maxTokens, remainingMs, held });
+    if (claimed.cancelled) lease.stop('cancelled');
     const { onDisconnect } = terms;
     const run = { interrupted, delivery, job, envelope, seq, claimedAt, rates, onDisconnect, lease, answer };
     events.emit('request.claimed', run);

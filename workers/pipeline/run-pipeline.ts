@@ -16,6 +16,7 @@
  * client sees pings. If text was sent, the next delivery only ends the request: a second answer would not continue the
  * first. A stage imports no other stage; each says in stage.ts what it adds.
  */
+import { readTokens } from './claim.ts';
 import type { createClaim } from './claim.ts';
 import type { createConclude } from './conclude.ts';
 import type { createFinish, createStoreAnswer } from './finish.ts';
@@ -56,7 +57,7 @@ export type RunPipeline = (handed: HandedRequest) => Promise<Ended | undefined>;
 export function createPipeline(stages: Stages): RunPipeline {
   async function answer(claimed: Claimed): Promise<Outcome> {
     if (claimed.envelope.request.task?.kind === 'moderation') return whileOwned(stages.classify, claimed);
-    const withEntity = await whileOwned(stages.loadContext, claimed);
+    const withEntity = await whileOwned(stages.loadContext, await readTokens(claimed));
     const assembled = await stages.assemblePrompt(withEntity);
     const moderated = await whileOwned(stages.moderate, assembled);
     const routed = await whileOwned(stages.selectRoute, moderated);

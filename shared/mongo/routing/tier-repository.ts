@@ -159,7 +159,8 @@ async function putNext(
       await tiers.create([{ _id: tier, ...fields }], { session });
     } else {
       const filter = { _id: tier, version: before.version };
-      const result = await tiers.updateOne(filter, { $set: fields }, { session });
+      // A field that is left out, such as prices by kind, is gone.
+      const result = await tiers.replaceOne(filter, fields, { session });
       if (result.matchedCount === 0) return 'overtaken';
     }
     await tierVersions.create([{ _id: `${tier}:${version}`, tier, ...fields }], { session });

@@ -267,10 +267,13 @@ describe('a rollback', () => {
   it('makes a new version with the old content', async () => {
     await putProvider('sim');
     const first = await putTier(tier(1));
-    await putTier(tier(2));
+    await putTier({ ...tier(2), rates: { prompt: 2, completion: 1, cached: 0.5, reasoning: 9 } });
     const response = await rollback({ version: 1 });
     expect(response.status).toBe(200);
     expect(response.body).toEqual({ ...first.body, version: 3 });
+    // Prices by kind that it does not have are gone, where it is read as well.
+    expect((await admin.call('get', '/admin/v1/tiers/mobius')).body).toEqual(response.body);
+    expect((await routing()).tiers.mobius?.rates.kinds).toBeUndefined();
   });
 
   it('a rollback to a version that never was is 404', async () => {
