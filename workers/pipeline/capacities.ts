@@ -19,7 +19,7 @@ import type { OwnShare, OwnShareDeps } from './own-share.ts';
 import type { Seat, SeatCall, SeatEnd, SeenLimits } from './seats.ts';
 
 /** Room at the providers of the requests in a queue. */
-interface Room {
+export interface Room {
   /** 0: for nothing. */
   most: number;
   /** The tiers that are open and have room for less than was asked for. */

@@ -28,7 +28,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import { defineScript } from '../../shared/redis/scripts.ts';
 import type { ScriptReply } from '../../shared/redis/scripts.ts';
-import type { QueueRoom } from '../pipeline/capacities.ts';
+import type { QueueRoom, Room } from '../pipeline/capacities.ts';
 
 /** A job that this worker has taken. */
 export interface TakenJob {
@@ -138,6 +138,16 @@ export function createJobStore(
   };
 }
 
+/** While there is no room for some of what waits, the others' room is looked at again after this time, or sooner. */
+const LOOK_MS = { 'some tiers': 100, 'all tiers': 1_000, bodies: 100 } as const;
+
+/** What keeps some of the waiting jobs waiting; `found` is undefined where bodies do. */
+function shutBy(found: Room | undefined): 'nothing' | keyof typeof LOOK_MS {
+  if (found === undefined) return 'bodies';
+  if (found.most === 0) return 'all tiers';
+  return found.closed.length > 0 ? 'some tiers' : 'nothing';
+}
+
 /** Jobs taken in one call. More would hardly save calls, and other workers should get their part. */
 const TAKE_MAX = 8;
 /** After this time without a question, jobs go back: BullMQ is paused, closing, or has fewer places by now. */
@@ -146,12 +156,14 @@ const LEFT_MS = 500;
 interface TakenJobsDeps {
   jobs: JobStore;
   room: QueueRoom;
+  /** The bodies of what runs take all the memory that they may. */
+  isHeavy: () => boolean;
   lockMs: number;
   onError: (error: unknown) => void;
 }
 
 /** Jobs of the last call that have not been handed out. */
-function createLeftJobs({ jobs, room, onError }: TakenJobsDeps) {
+function createLeftJobs({ jobs, room, onError }: Omit<TakenJobsDeps, 'isHeavy'>) {
   let left: TakenJob[] = [];
   let timer: NodeJS.Timeout | undefined;
 
@@ -189,14 +201,14 @@ function createLeftJobs({ jobs, room, onError }: TakenJobsDeps) {
  * marker. After a full call it hears at once that jobs wait, and asks again while its jobs start.
  */
 function createTakenJobs(deps: TakenJobsDeps) {
-  const { jobs, room, lockMs } = deps;
+  const { jobs, room, isHeavy, lockMs } = deps;
   const left = createLeftJobs(deps);
   /** All jobs of the last call are handed out: the next question is answered with none, so that the worker starts them. */
   let isHandedOut = false;
   /** The last call brought as many jobs as it asked for. */
   let wasFull = false;
   let isStopped = false;
-  let closed: 'nothing' | 'some tiers' | 'all tiers' = 'nothing';
+  let closed: 'nothing' | keyof typeof LOOK_MS = 'nothing';
   let hasMarker = false;
 
   return {
@@ -211,11 +223,11 @@ function createTakenJobs(deps: TakenJobsDeps) {
         isHandedOut = false;
         return 'none';
       }
-      const found = await room.look(Math.min(TAKE_MAX, most));
-      closed = found.most === 0 ? 'all tiers' : found.closed.length > 0 ? 'some tiers' : 'nothing';
+      const found = isHeavy() ? undefined : await room.look(Math.min(TAKE_MAX, most));
+      closed = shutBy(found);
       const gotMarker = hasMarker;
       hasMarker = false;
-      if (found.most === 0) {
+      if (found === undefined || found.most === 0) {
         if (gotMarker) await jobs.mark();
         return 'none';
       }
@@ -242,7 +254,7 @@ function createTakenJobs(deps: TakenJobsDeps) {
     },
 
     /** Waiting jobs for which there was no room when the worker asked last. */
-    shut: (): 'nothing' | 'some tiers' | 'all tiers' => closed,
+    shut: () => closed,
 
     /** The worker waited for the marker and got it; nobody else can until it is set again. */
     recordMarker(): void {
@@ -276,10 +288,16 @@ export interface ChatBackendDeps {
   places: () => number;
   lockMs: number;
   onError: (error: unknown) => void;
+  bodiesUnitsMax?: number;
 }
 
-/** While there is no room for some of what waits, the others' room is looked at again after this time, or sooner. */
-const LOOK_MS = { 'some tiers': 100, 'all tiers': 1_000 } as const;
+/**
+ * In UTF-16 units, for each queue. A body is in memory about three times: as it came, as it was read, and as its provider gets
+ * it. A line of a batch may have 20 MiB.
+ */
+const BODIES_UNITS_MAX = 256 * 1024 * 1024;
+
+const bodyUnits = ({ claim }: HandedJob): number => (typeof claim?.[1] === 'string' ? claim[1].length : 0);
 
 /** Drops the claim as well: a table that a map has outgrown keeps its values alive until V8's next full collection. */
 function forget(handed: Map<string, HandedJob>, token: string): void {
@@ -347,10 +365,12 @@ function endByToken(backend: RedisQueueBackend, handed: Map<string, HandedJob>):
  * BullMQ's Worker asks for one job at a time and gets those of one call in turn. It stays in charge of stalled jobs,
  * locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and whatever this does not know, go BullMQ's way.
  */
-export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatBackendDeps) {
+export function createChatBackend(deps: ChatBackendDeps) {
+  const { jobs, room, places, lockMs, onError, bodiesUnitsMax = BODIES_UNITS_MAX } = deps;
   /** By the token of BullMQ's question, under which the worker knows the job. */
   const handed = new Map<string, HandedJob>();
-  const taken = createTakenJobs({ jobs, room, lockMs, onError });
+  const isHeavy = () => Array.from(handed.values()).reduce((sum, job) => sum + bodyUnits(job), 0) > bodiesUnitsMax;
+  const taken = createTakenJobs({ jobs, room, isHeavy, lockMs, onError });
   const stopped = Promise.withResolvers<undefined>();
 
   const factory: BackendFactory<RedisQueueBackend> = (name, options, more) => {

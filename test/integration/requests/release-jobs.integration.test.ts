@@ -22,8 +22,9 @@ afterEach(async () => {
 });
 
 /** Takes up to eight at once and runs nothing by itself. */
-function takingWorker(connection = lab.redis) {
+function takingWorker(connection = lab.redis, bodiesUnitsMax?: number) {
   const backend = createChatBackend({
+    ...(bodiesUnitsMax === undefined ? {} : { bodiesUnitsMax }),
     jobs: lab.jobs,
     room: BOUNDLESS,
     places: () => 8,
@@ -228,6 +229,21 @@ describe('a worker that takes several', () => {
     expect(started).toEqual(ids);
     expect(startedBefore.slice(0, 3)).toEqual([[], ids.slice(0, 8), ids.slice(0, 16)]);
     over.resolve(undefined);
+  });
+
+  it('takes no more while the bodies of what runs have all the memory that they may, and leaves the marker to others', async () => {
+    await lab.queueUpSome(9);
+    const { worker, queueBackend } = takingWorker(lab.redis, 1);
+    const eight = [];
+    while (eight.length < 8) eight.push(await worker.getNextJob(`${eight.length}`, { block: false }));
+    const ask = () => worker.getNextJob('ninth', { block: false });
+
+    expect([await ask(), await ask()]).toEqual([undefined, undefined]);
+    expect(await queueBackend().waitForJob(1)).toBeDefined();
+    expect(await lab.redis.exists(lab.keys.marker('interactive'))).toBe(1);
+
+    for (const [at, job] of eight.entries()) await job.moveToFailed(new Error('over'), `${at}`, false);
+    expect(await waitFor(ask, 'the ninth')).toBeDefined();
   });
 
   it('does not take the end of a kept job for an empty queue', async () => {
