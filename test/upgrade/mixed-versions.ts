@@ -1,4 +1,4 @@
-import { createBatchClient } from '../../scripts/harness/batch-client.ts';
+import { createBatchClient } from '../fault/client/batch-client.ts';
 import type { SentRequest } from '../fault/client/caller.ts';
 import type { Experiment } from '../fault/experiment.ts';
 import { expectThat, isWhole, longestGapMs, none, range } from '../fault/experiments/findings.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { createBatchClient } from '../../../scripts/harness/batch-client.ts';
+import { createBatchClient } from '../client/batch-client.ts';
 import { createChance } from '../../support/chance.ts';
 import type { Chance } from '../../support/chance.ts';
 import type { Call, Tenant } from '../client/caller.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { createBatchClient, endedOf } from '../../../scripts/harness/batch-client.ts';
+import { createBatchClient, endedOf } from '../client/batch-client.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab } from '../lab/lab.ts';
 import { expectThat, SLACK_MS } from './findings.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { createBatchClient, endedOf } from '../../../scripts/harness/batch-client.ts';
+import { createBatchClient, endedOf } from '../client/batch-client.ts';
 import { callJson } from '../../../scripts/harness/http.ts';
 import type { SentRequest, Tenant } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';

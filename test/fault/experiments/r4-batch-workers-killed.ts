@@ -1,4 +1,4 @@
-import { createBatchClient, endedOf } from '../../../scripts/harness/batch-client.ts';
+import { createBatchClient, endedOf } from '../client/batch-client.ts';
 import type { Experiment } from '../experiment.ts';
 import { callsAtMost, expectThat, range } from './findings.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { formatTable } from '../../../scripts/bench/format-table.ts';
-import { createBatchClient } from '../../../scripts/harness/batch-client.ts';
+import { createBatchClient } from '../client/batch-client.ts';
 import { USAGE_SHAPES } from '../../../scripts/simulated-provider/usage-shape.ts';
 import { KIND_NAMES } from '../../../shared/contracts/events.ts';
 import type { TokenKinds, Usage } from '../../../shared/contracts/events.ts';

@@ -14,7 +14,6 @@ let queues: ChatQueues;
 let sweep: Sweep;
 /** What the sweep hands to the pipeline. */
 let taken: HandedRequest[];
-let isExhausted = false;
 let hasReconnectedRecently = false;
 let runPipeline: (delivery: HandedRequest) => Promise<void>;
 beforeEach(async () => {
@@ -22,7 +21,6 @@ beforeEach(async () => {
   queues = createChatQueues(lab.redis, lab.keyspace, () => undefined);
   taken = [];
   hasReconnectedRecently = false;
-  isExhausted = false;
   runPipeline = (delivery) => {
     taken.push(delivery);
     return Promise.resolve();
@@ -37,7 +35,7 @@ afterEach(async () => {
 const newSweep = (processId: string): Sweep =>
   sweepOf(lab, processId, {
     hasReconnectedRecently: () => hasReconnectedRecently,
-    isExhausted: () => isExhausted,
+    isExhausted: () => false,
     runPipeline: (delivery) => runPipeline(delivery),
   });
 
@@ -86,15 +84,6 @@ describe('an admission', () => {
     expect(taken).toEqual([]);
     expect(await stateOf(request)).toBe('accepted');
     expect(Number(await lookAgainAt(request))).toBeGreaterThan(Date.now());
-  });
-
-  it('is run by the sweep when Redis is too full for the queue to hand it out', async () => {
-    const request = await accepted({ withJob: true });
-    isExhausted = true;
-
-    await sweep.sweepShard(SHARD);
-
-    expect(taken).toMatchObject([{ requestId: request.requestId, fence: 1 }]);
   });
 
   it('is taken back when its job was handed out before the body could come', async () => {
