@@ -43,7 +43,7 @@ interface RenewReadersDeps {
   log: Logger;
 }
 
-const ignoreFailure = () => undefined;
+const ignore = () => undefined;
 
 /**
  * After Redis has come back without a request, the request's worker restores it as soon as the worker is connected; an
@@ -57,7 +57,7 @@ function createRenewReaders({ groups, channel, records, readRest, failLost, log 
   function mayComeBack(group: ReaderGroup): boolean {
     if (group.unknownSince !== undefined) return performance.now() - group.unknownSince < UNKNOWN_MS;
     group.unknownSince = performance.now();
-    setTimeout(() => void renew(group).catch(ignoreFailure), UNKNOWN_MS).unref();
+    setTimeout(() => void renew(group).catch(ignore), UNKNOWN_MS).unref();
     return true;
   }
 
@@ -83,7 +83,7 @@ function createRenewReaders({ groups, channel, records, readRest, failLost, log 
 
   return () => {
     // A lease that is not renewed ends, and the disconnect grace follows, so failures need no handling.
-    for (const group of groups.values()) renew(group).catch(ignoreFailure);
+    for (const group of groups.values()) renew(group).catch(ignore);
   };
 }
 
@@ -137,8 +137,6 @@ export interface Reader {
 const POLL_MS = 1_000;
 /** A third of a reader's lease, see READER_LEASE_MS in shared/requests/record-store.ts. */
 const RENEW_READERS_MS = 5_000;
-
-const ignore = () => undefined;
 
 type ReaderGroups = Map<string, ReaderGroup>;
 

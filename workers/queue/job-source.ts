@@ -141,7 +141,7 @@ export function createJobStore(
 /** While there is no room for some of what waits, the others' room is looked at again after this time, or sooner. */
 const LOOK_MS = { 'some tiers': 100, 'all tiers': 1_000, bodies: 100 } as const;
 
-/** What keeps some of the waiting jobs waiting; `found` is undefined where bodies do. */
+/** The reasons why some of the jobs go on waiting; `found` is undefined where bodies do. */
 function shutBy(found: Room | undefined): 'nothing' | keyof typeof LOOK_MS {
   if (found === undefined) return 'bodies';
   if (found.most === 0) return 'all tiers';

@@ -31,9 +31,6 @@ interface ServeWebhookDeps {
   stopping: AbortSignal;
 }
 
-/** Delivers what is due for one webhook. */
-type ServeWebhook = (name: WebhookQueueName, job: WebhookJob) => Promise<void>;
-
 /** Deliveries to one receiver at the same time. */
 const PARALLEL = 4;
 /** After this time a job ends, so that other webhooks get its place; the sweep finds the deliveries that are left. */
@@ -63,7 +60,8 @@ export function createServeWebhook(deps: ServeWebhookDeps) {
     await Promise.all(Array.from({ length: PARALLEL }, deliverAll));
   }
 
-  const serve: ServeWebhook = async (name, job) => {
+  /** Delivers what is due for one webhook. */
+  async function serve(name: WebhookQueueName, job: WebhookJob): Promise<void> {
     const { tenantId, webhookId } = job;
     const places = taken[name];
     const webhook = await webhooks.find({ tenantId, mode: 'any' }, webhookId);
@@ -83,7 +81,7 @@ export function createServeWebhook(deps: ServeWebhookDeps) {
       if (left === 0) places.delete(tenantId);
       else places.set(tenantId, left);
     }
-  };
+  }
 
   return {
     serve,
