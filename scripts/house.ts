@@ -35,8 +35,8 @@ const LIMITS = {
   decisions: { limit: 25, goal: 25 },
   'words of Markdown': { limit: 45_000, goal: 45_000 },
   'words of the README': { limit: 890, goal: 900 },
-  'lines of scripts': { limit: 10_020, goal: 8_000 },
-  'lines of tests': { limit: 73_600, goal: 60_000 },
+  'lines of scripts': { limit: 9_930, goal: 8_000 },
+  'lines of tests': { limit: 73_450, goal: 60_000 },
   'npm packages (without those of one platform)': { limit: 727, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;

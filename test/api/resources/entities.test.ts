@@ -121,10 +121,6 @@ describe('an entity_id of any characters', () => {
       expect(chat).toMatchObject({ status: 400, code: 'invalid_request', param: 'entity_id' });
     }
   });
-
-  it('an entity_id of any characters is 400 when its escape is malformed', async () => {
-    expect(refusalOf(await api('get', '/entities/%E0%A4%A'))).toMatchObject({ status: 400, code: 'invalid_request' });
-  });
 });
 
 describe('PUT /entities/{entity_id}', () => {

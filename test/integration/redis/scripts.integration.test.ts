@@ -40,22 +40,6 @@ function openLease() {
   return createLeaderLease(client, createKeyspace(uniqueName('lease')), 'one');
 }
 
-it('brings a script ahead of its first call, which carries its name only', async () => {
-  const leases = openLease();
-
-  expect(await leases.hold(0, 'task')).toBe(true);
-
-  expect(sent).toEqual(['script', 'evalsha']);
-});
-
-it('brings a script once to a connection, however many define it', async () => {
-  openLease();
-
-  expect(await openLease().hold(0, 'task')).toBe(true);
-
-  expect(sent).toEqual(['evalsha']);
-});
-
 it('brings a script again with each connection', async () => {
   const leases = openLease();
   const ready = new Promise((resolve) => client.once('ready', resolve));

@@ -183,20 +183,6 @@ describe('the launcher', () => {
     expect(output).toContain('check: failed at eslint .');
   });
 
-  it('builds what a benchmark measures, and ends where that fails', async () => {
-    await writeInstalled({});
-    await writeProgram(join(clone.path, 'node_modules', '.bin'), 'tsc', '');
-    for (const folder of ['api', 'workers', 'shared']) await mkdir(join(clone.path, folder));
-    const tasks = async () => (await calls()).map((call) => call.replace(/^node (.*\.bin\/|--\S+ )?/, ''));
-    const building = 'tsc -p tsconfig.build.json --noCheck';
-
-    expect((await run('bench', '--quick')).code).toBe(7);
-    expect(await tasks()).toEqual([building]);
-    await writeFile(join(clone.path, 'task'), '');
-    expect((await run('bench', '--quick')).code).toBe(0);
-    expect(await tasks()).toEqual([building, building, 'scripts/bench.ts --quick']);
-  });
-
   it.each(['SIGINT', 'SIGTERM'] as const)('passes %s on once, and waits for the task to end', async (signal) => {
     await writeInstalled({});
     await writeFile(

@@ -30,10 +30,6 @@ const rollUpsOf = (widths: readonly RollUpGroup['width'][], counts = COUNTS): Ro
 describe('the roll-ups of a day', () => {
   const ofToday = (rollUps: readonly RollUpGroup[]) => compareDay(TODAY_MS, COUNTS, rollUps, TODAY_MS + 1_000);
 
-  it('agree where all widths say what the ledger says', () => {
-    expect(ofToday(rollUpsOf(['1d', '1h', '1m']))).toBe(0);
-  });
-
   it.each([
     ['a row of a minute is missing', rollUpsOf(['1d', '1h'])],
     ['a width says other tokens', [...rollUpsOf(['1d', '1h']), ...rollUpsOf(['1m'], { ...COUNTS, promptTokens: 29 })]],
@@ -75,10 +71,6 @@ describe('an account', () => {
     group({ dayMs: TODAY_MS - 30 * DAY_MS, amountMicro: -8, promptTokens: 8 }),
   ];
   const CORRECT = { balanceMicro: 950, tokensByMonth: { 202611: 42, 202610: 8 } };
-
-  it('is what the ledger adds up to, with the tokens of live requests by month', () => {
-    expect(compareAccount(LEDGER, CORRECT)).toEqual({ correct: CORRECT, balanceDriftMicro: 0, budgetDriftTokens: 0 });
-  });
 
   it('has fewer tokens of a month by those of a refund, and by no other adjustment', () => {
     const refund = group({ type: 'adjustment', amountMicro: 8, promptTokens: -6, completionTokens: -2 });

@@ -17,14 +17,6 @@ function triesOf(isOwnFault: (number: number) => boolean, most = 100): LineRetry
 }
 
 describe('the tries of a line', () => {
-  it('end with the fifth that is its own fault', () => {
-    expect(triesOf(() => true)).toHaveLength(4);
-  });
-
-  it('do not end while its provider answers nobody', () => {
-    expect(triesOf(() => false)).toHaveLength(100);
-  });
-
   it('end with the fifth of its own however many others came between', () => {
     expect(triesOf((number) => number % 3 === 0)).toHaveLength(14);
   });
