@@ -49,6 +49,36 @@ export interface AddressGuard {
  * Keeps floods of invented keys away from the stores: an address over its limit is answered from memory, except for one
  * look-up per second. Keys that this ingress knows skip this guard.
  */
+function assertMayTry(address: Address, now: number): void {
+  const { failedAt } = address;
+  while ((failedAt[0] ?? now) <= now - MINUTE_MS) failedAt.shift();
+  const oldest = failedAt.length < ADDRESS_FAILURES_PER_MINUTE ? undefined : failedAt[0];
+  const waitMs = Math.max(address.heldUntil - now, oldest === undefined ? 0 : oldest + MINUTE_MS - now);
+  if (waitMs <= 0) return;
+  if (now - address.lastTryAt < TRICKLE_MS) throw tooManyFailures(waitMs);
+  address.lastTryAt = now;
+}
+
+/** Hands the place to the next look-up that waits. */
+function leave(address: Address): void {
+  const next = address.waiting.shift();
+  if (next === undefined) address.running -= 1;
+  else next();
+}
+
+async function enter(address: Address): Promise<void> {
+  if (address.running < CONCURRENT) {
+    address.running += 1;
+    return;
+  }
+  if (address.waiting.length >= WAITING_MAX) {
+    throw new ServiceError('model_unavailable', 'Too many keys of this address are being checked; try again shortly.', {
+      retryAfterSeconds: 1,
+    });
+  }
+  await new Promise<void>((resolve) => address.waiting.push(resolve));
+}
+
 export function createAddressGuard(clock: Clock): AddressGuard {
   const addresses = new Map<string, Address>();
 
@@ -60,48 +90,13 @@ export function createAddressGuard(clock: Clock): AddressGuard {
     return fresh;
   }
 
-  function assertMayTry(address: Address): void {
-    const now = clock.now();
-    const { failedAt } = address;
-    while ((failedAt[0] ?? now) <= now - MINUTE_MS) failedAt.shift();
-    const oldest = failedAt.length < ADDRESS_FAILURES_PER_MINUTE ? undefined : failedAt[0];
-    const waitMs = Math.max(address.heldUntil - now, oldest === undefined ? 0 : oldest + MINUTE_MS - now);
-    if (waitMs <= 0) return;
-    if (now - address.lastTryAt < TRICKLE_MS) throw tooManyFailures(waitMs);
-    address.lastTryAt = now;
-  }
-
-  /** Hands the place to the next look-up that waits. */
-  function leave(address: Address): void {
-    const next = address.waiting.shift();
-    if (next === undefined) address.running -= 1;
-    else next();
-  }
-
-  async function enter(address: Address): Promise<void> {
-    if (address.running < CONCURRENT) {
-      address.running += 1;
-      return;
-    }
-    if (address.waiting.length >= WAITING_MAX) {
-      throw new ServiceError(
-        'model_unavailable',
-        'Too many keys of this address are being checked; try again shortly.',
-        {
-          retryAfterSeconds: 1,
-        },
-      );
-    }
-    await new Promise<void>((resolve) => address.waiting.push(resolve));
-  }
-
   return {
     async lookUp(name, find) {
       const address = addressOf(name);
       await enter(address);
       try {
         // The look-ups ahead of this one may have used up the limit.
-        assertMayTry(address);
+        assertMayTry(address, clock.now());
         const found = await find();
         if (found === undefined) address.failedAt.push(clock.now());
         return found;

@@ -130,6 +130,31 @@ export function createCountRequest(store: AdmissionStore, follow: FollowMove): (
 
 const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key', 'invalid_api_key', 'expired_api_key']);
 
+async function countAddress(
+  store: AdmissionStore,
+  guard: AddressGuard,
+  error: ServiceError,
+  res: Response,
+): Promise<ServiceError> {
+  const { requestId, hasFailedKey } = contextOf(res);
+  const address = addressBlockOf(res.req.ip);
+  const held = guard.heldOf(address);
+  // Other refusals of strangers count for nothing, so they cost no call to Redis.
+  if (hasFailedKey !== true && !AUTHENTICATION_FAILURES.has(error.code)) {
+    setAddressHeaders(res, held);
+    return error;
+  }
+  if (held !== undefined) {
+    setAddressHeaders(res, held);
+    return tooManyFailures(held.retryAfterMs);
+  }
+  const count = await store.countAddress(requestId, address);
+  setAddressHeaders(res, count);
+  if (count.allowed) return error;
+  guard.hold(address, count);
+  return tooManyFailures(count.retryAfterMs);
+}
+
 /**
  * Counts a refused request against its key, or a failed authentication against its address, so that junk is limited
  * too. Returns the error to send: beyond the limit, a 429 instead of the refusal. If Redis does not answer, the refusal
@@ -156,32 +181,12 @@ export function createRefusalCounter(
       : error;
   }
 
-  async function countAddress(error: ServiceError, res: Response): Promise<ServiceError> {
-    const { requestId, hasFailedKey } = contextOf(res);
-    const address = addressBlockOf(res.req.ip);
-    const held = guard.heldOf(address);
-    // Other refusals of strangers count for nothing, so they cost no call to Redis.
-    if (hasFailedKey !== true && !AUTHENTICATION_FAILURES.has(error.code)) {
-      setAddressHeaders(res, held);
-      return error;
-    }
-    if (held !== undefined) {
-      setAddressHeaders(res, held);
-      return tooManyFailures(held.retryAfterMs);
-    }
-    const count = await store.countAddress(requestId, address);
-    setAddressHeaders(res, count);
-    if (count.allowed) return error;
-    guard.hold(address, count);
-    return tooManyFailures(count.retryAfterMs);
-  }
-
   async function counted(error: ServiceError, res: Response): Promise<ServiceError> {
     // A response with these headers has already been counted.
     if (res.hasHeader('X-RateLimit-Limit-Requests')) return error;
     const { principal } = contextOf(res);
     try {
-      if (principal === undefined) return await countAddress(error, res);
+      if (principal === undefined) return await countAddress(store, guard, error, res);
       if (claimCount(res)) return await countKey(error, res);
       // Another handler has tried to count the request and got no answer.
     } catch {

@@ -175,8 +175,7 @@ function isFound({ reader, fromSeq, hasGap }: ReadStart, lastSeq: number): boole
   return hasGap && isOpen(reader) && reader.nextSeq === fromSeq && lastSeq >= fromSeq;
 }
 
-/** Reads from a request's stream what messages have not brought to its readers. */
-export function createCatchUp(deps: {
+interface CatchUpDeps {
   groups: ReadonlyMap<string, ReaderGroup>;
   streams: StreamReader;
   delivering: Deliver;
@@ -184,12 +183,26 @@ export function createCatchUp(deps: {
   onGap: () => void;
   now: () => number;
   log: Logger;
-}) {
-  const { groups, streams, delivering, onGap, now, log } = deps;
+}
+
+/** Reads what readers of a request have not seen: one read at a time, for all of them. False: it has not read all. */
+function createFill({ streams, delivering, onGap, now, log }: CatchUpDeps) {
   const { deliver, failReader } = delivering;
 
-  /** Reads what readers of a request have not seen: one read at a time, for all of them. False: it has not read all. */
-  async function fill(group: ReaderGroup): Promise<boolean> {
+  async function readFor({ shard, requestId }: ReaderGroup, behind: readonly OpenReader[]): Promise<void> {
+    const starts = behind.map((reader) => ({ reader, fromSeq: reader.nextSeq, hasGap: reader.hasGap }));
+    for (const reader of behind) Object.assign(reader, { isBehind: false, hasGap: false, quietSince: now() });
+    const least = Math.min(...starts.map(({ fromSeq }) => fromSeq));
+    const entries = await streams.readFrom(shard, requestId, least, PORTION);
+    const lastSeq = entries.at(-1)?.lastSeq ?? 0;
+    if (starts.some((start) => isFound(start, lastSeq))) onGap();
+    for (const entry of entries) {
+      for (const { reader, fromSeq } of starts) if (entry.lastSeq >= fromSeq) deliver(reader, entry);
+    }
+    if (entries.length === PORTION) for (const reader of behind) reader.isBehind = true;
+  }
+
+  return async function fill(group: ReaderGroup): Promise<boolean> {
     if (group.isFilling) return false;
     group.isFilling = true;
     const behindOf = () => [...group.readers].filter((reader) => reader.isBehind && isOpen(reader));
@@ -205,20 +218,13 @@ export function createCatchUp(deps: {
     } finally {
       group.isFilling = false;
     }
-  }
+  };
+}
 
-  async function readFor({ shard, requestId }: ReaderGroup, behind: readonly OpenReader[]): Promise<void> {
-    const starts = behind.map((reader) => ({ reader, fromSeq: reader.nextSeq, hasGap: reader.hasGap }));
-    for (const reader of behind) Object.assign(reader, { isBehind: false, hasGap: false, quietSince: now() });
-    const least = Math.min(...starts.map(({ fromSeq }) => fromSeq));
-    const entries = await streams.readFrom(shard, requestId, least, PORTION);
-    const lastSeq = entries.at(-1)?.lastSeq ?? 0;
-    if (starts.some((start) => isFound(start, lastSeq))) onGap();
-    for (const entry of entries) {
-      for (const { reader, fromSeq } of starts) if (entry.lastSeq >= fromSeq) deliver(reader, entry);
-    }
-    if (entries.length === PORTION) for (const reader of behind) reader.isBehind = true;
-  }
+/** Reads from a request's stream what messages have not brought to its readers. */
+export function createCatchUp(deps: CatchUpDeps) {
+  const { groups, now } = deps;
+  const fill = createFill(deps);
 
   function catchUp(...behind: readonly OpenReader[]): void {
     for (const reader of behind) reader.isBehind = true;

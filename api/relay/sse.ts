@@ -87,6 +87,16 @@ function otherDelta(line: string): string {
  * entry, so every ingress writes the same bytes. Lines of text are not decoded. OpenAI's API numbers no events, and
  * readers that cut `data: ` off a block cannot read one with an `id:`.
  */
+/**
+ * Stands where `[DONE]` would. A reader that takes an event with choices for a chunk, as Vercel's AI SDK does, drops
+ * the error beside them and would take half an answer for a whole one.
+ */
+function failureEvent({ error }: Terminal, requestId: string, form: OpenAiForm | undefined): string {
+  return form === undefined || error === undefined
+    ? ''
+    : `data: {"error":${JSON.stringify(toErrorObject(error, requestId))}}\n\n`;
+}
+
 export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
   const start = `data: ${headOf(head, 'chat.completion.chunk')},"choices":[{"index":0,"delta":{`;
   const usagePlace = form?.usage ?? 'last chunk';
@@ -119,16 +129,6 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
     return usage + event(seq, 'data: [DONE]');
   }
 
-  /**
-   * Stands where `[DONE]` would. A reader that takes an event with choices for a chunk, as Vercel's AI SDK does, drops
-   * the error beside them and would take half an answer for a whole one.
-   */
-  function failure({ error }: Terminal): string {
-    return form === undefined || error === undefined
-      ? ''
-      : `data: {"error":${JSON.stringify(toErrorObject(error, head.requestId))}}\n\n`;
-  }
-
   return {
     /**
      * The events of an entry from `fromSeq` on. A stream ends with the final chunk and then `[DONE]`; a failed one has
@@ -144,7 +144,10 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
       const { terminal } = entry;
       if (terminal === undefined) return text;
       if (seq >= fromSeq) text += finalChunk(seq, terminal);
-      return text + (terminal.finishReason === 'error' ? failure(terminal) : done(seq + 1, terminal));
+      return (
+        text +
+        (terminal.finishReason === 'error' ? failureEvent(terminal, head.requestId, form) : done(seq + 1, terminal))
+      );
     },
   };
 }

@@ -217,13 +217,23 @@ function createVoid(client: RedisClient, keyspace: Keyspace, onEarlyEnd: OnEarly
   };
 }
 
+function createCountAddress(client: RedisClient, keyspace: Keyspace) {
+  const take = defineTimedScript(client, 'count-address');
+  return async (requestId: string, address: string): Promise<AddressCount> => {
+    // Addresses belong to no tenant: they live on the first shard.
+    const reply = await take([keyspace.shard(0).address(address)], [requestId, ADDRESS_FAILURES_PER_MINUTE]);
+    const { verdict, numbers } = numbersOf(reply);
+    const [requests = 0, requestsResetMs = 0, retryAfterMs = 0] = numbers;
+    return { allowed: verdict === 'admitted', requests, requestsResetMs, retryAfterMs };
+  };
+}
+
 export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, settings: AdmissionSettings) {
   const admitNow = defineScript(client, 'admit');
   const clocks = settings.clocks ?? createShardClocks();
   const admit = withDeadline(admitNow, readTime, clocks);
   const countIn = createCount(client, keyspace);
   const voidAs = createVoid(client, keyspace, settings.onEarlyEnd);
-  const takeAddress = defineTimedScript(client, 'count-address');
   const { queueLimit, requestTimeoutMs, retentionMs } = settings;
   const recordLifeMs = requestTimeoutMs + retentionMs + TOMBSTONE_MS;
   const admitSettings = { queueLimit, requestTimeoutMs, retentionMs, recordLifeMs };
@@ -267,15 +277,6 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
       countIn(requestId, principal, 'lookup', true),
 
     /** Counts a failed authentication of an address. */
-    async countAddress(requestId: string, address: string): Promise<AddressCount> {
-      const reply = await takeAddress(
-        // Addresses belong to no tenant: they live on the first shard.
-        [keyspace.shard(0).address(address)],
-        [requestId, ADDRESS_FAILURES_PER_MINUTE],
-      );
-      const { verdict, numbers } = numbersOf(reply);
-      const [requests = 0, requestsResetMs = 0, retryAfterMs = 0] = numbers;
-      return { allowed: verdict === 'admitted', requests, requestsResetMs, retryAfterMs };
-    },
+    countAddress: createCountAddress(client, keyspace),
   };
 }

@@ -161,47 +161,52 @@ function toEnvelope(
   };
 }
 
+async function loadBalance({ accounts, accountStore }: AdmissionDeps, { tenantId, shard }: Principal): Promise<void> {
+  try {
+    const balance = await accounts.read(tenantId);
+    if (balance === undefined) throw new Error(`Tenant ${tenantId} has no account`);
+    await accountStore.publishBalance(shard, tenantId, balance);
+  } catch (cause) {
+    throw new ServiceError('model_unavailable', 'The account cannot be read at the moment; try again shortly.', {
+      cause,
+      retryAfterSeconds: 1,
+    });
+  }
+}
+
+function termsOf(
+  { routing, pseudonyms }: AdmissionDeps,
+  call: AdmissionCall,
+  tier: Tier,
+  units: number,
+): AdmissionTerms {
+  const { principal, endpoint, request, rates } = call;
+  const { entityId, maxTokens, metadataJson } = request;
+  const isFree = tier === 'moderation' || undefined;
+  const promptTokens = isFree ? 0 : estimatePromptTokens(request);
+  return {
+    tier,
+    name: nameOf({ tier, request }),
+    isFree,
+    queue: queueOf(endpoint),
+    rates: rates ?? routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
+    promptTokens,
+    promptMostTokens: promptTokens + (isFree ? 0 : promptTokensAbove(request)),
+    maxTokens,
+    countedTokens: countedTokensOf(request, promptTokens, call.countedTokens),
+    largeBytes: units > LARGE_UNITS ? units : undefined,
+    metadataJson,
+    entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),
+  };
+}
+
 /**
  * Admits a request: limits, credits, budget and its place in the queue in one atomic step. `admitted`: the tenant's credits are
  * held from now on. `joined`: an earlier call with the same Idempotency-Key made the request. Throws `model_unavailable` if
  * a store does not answer.
  */
 export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
-  const { store, accounts, accountStore, routing, isFull, voidLater, pseudonyms, clock, log } = deps;
-
-  async function loadBalance({ tenantId, shard }: Principal): Promise<void> {
-    try {
-      const balance = await accounts.read(tenantId);
-      if (balance === undefined) throw new Error(`Tenant ${tenantId} has no account`);
-      await accountStore.publishBalance(shard, tenantId, balance);
-    } catch (cause) {
-      throw new ServiceError('model_unavailable', 'The account cannot be read at the moment; try again shortly.', {
-        cause,
-        retryAfterSeconds: 1,
-      });
-    }
-  }
-
-  function termsOf(call: AdmissionCall, tier: Tier, units: number): AdmissionTerms {
-    const { principal, endpoint, request, rates } = call;
-    const { entityId, maxTokens, metadataJson } = request;
-    const isFree = tier === 'moderation' || undefined;
-    const promptTokens = isFree ? 0 : estimatePromptTokens(request);
-    return {
-      tier,
-      name: nameOf({ tier, request }),
-      isFree,
-      queue: queueOf(endpoint),
-      rates: rates ?? routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
-      promptTokens,
-      promptMostTokens: promptTokens + (isFree ? 0 : promptTokensAbove(request)),
-      maxTokens,
-      countedTokens: countedTokensOf(request, promptTokens, call.countedTokens),
-      largeBytes: units > LARGE_UNITS ? units : undefined,
-      metadataJson,
-      entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),
-    };
-  }
+  const { store, routing, isFull, voidLater, clock, log } = deps;
 
   async function tryOnce(call: AdmissionCall, terms: AdmissionTerms): Promise<Admission> {
     const { requestId, principal } = call;
@@ -225,14 +230,14 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     const tier = asked.tier ?? tierOf(table, asked.request, asked.principal.defaultModel);
     const request = fitRequest(table, tier, asked.request);
     const call = request === asked.request ? asked : { ...asked, request };
-    const terms = termsOf(call, tier, units);
+    const terms = termsOf(deps, call, tier, units);
     const envelope = toEnvelope(call, terms);
     const body = call.isEnqueuedAtOnce && units <= BODY_UNITS_MAX ? JSON.stringify(envelope) : undefined;
     const isQueued = body !== undefined && body.length <= BODY_UNITS_MAX;
     if (isQueued) terms.body = body;
     let admission = await tryOnce(call, terms);
     if (admission.verdict === 'balance_missing') {
-      await loadBalance(call.principal);
+      await loadBalance(deps, call.principal);
       admission = await tryOnce(call, terms);
     }
     const { verdict, joined } = admission;

@@ -94,9 +94,9 @@ async function putInQueueForOthers(
   }
 }
 
-export function createEnqueuer(deps: EnqueuerDeps) {
-  const { queueOrder, store, clock, log, giveUpAfterMs, tellWithinMs, handOver, refund } = deps;
-
+/** Takes admissions back, until Redis confirms it. */
+function createTakeBack(deps: EnqueuerDeps) {
+  const { store, clock, log, giveUpAfterMs, tellWithinMs, handOver, refund } = deps;
   const takingBack = new Set<Promise<void>>();
 
   async function untilConfirmed(write: () => Promise<string>, requestId: string): Promise<string | undefined> {
@@ -139,6 +139,17 @@ export function createEnqueuer(deps: EnqueuerDeps) {
     return state;
   }
 
+  async function idle(): Promise<void> {
+    await Promise.all(takingBack);
+  }
+
+  return { voidLater, beforeTelling, idle };
+}
+
+export function createEnqueuer(deps: EnqueuerDeps) {
+  const { queueOrder, clock, log, tellWithinMs } = deps;
+  const { voidLater, beforeTelling, idle } = createTakeBack(deps);
+
   return {
     /**
      * Queues a request that was admitted without its body. Throws `model_unavailable` once the admission has been taken
@@ -173,8 +184,6 @@ export function createEnqueuer(deps: EnqueuerDeps) {
     voidLater,
 
     /** Waits until what is being taken back is, or is known beside this process. */
-    async idle(): Promise<void> {
-      await Promise.all(takingBack);
-    },
+    idle,
   };
 }

@@ -26,8 +26,8 @@ function isLetGo({ startedAt }: RecordSnapshot, { settlement, retentionMs }: Fin
 }
 
 /** The calls of finish.lua, and what it said of each end. */
-function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWhole) {
-  const script = defineScript(client, 'finish');
+/** How ends stood by what finish.lua said of them. */
+function createOutcomes() {
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unbilled = new WeakSet<FinishInput>();
   /** Micro-credits of ends that cost more than the account had. */
@@ -53,6 +53,11 @@ function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWh
     return { ...rest, settlement: charge, costMicro: charge.costMicro, overdraftMicro: UNBOUNDED_MICRO };
   }
 
+  return { hasEnded, asItStood };
+}
+
+function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWhole) {
+  const script = defineScript(client, 'finish');
   /** Ends a request, with the text that Redis has lost. Resolves with what finish.lua says. */
   function end(
     ref: DeliveryRef,
@@ -83,7 +88,7 @@ function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWh
     return end(ref, 0, { ...ending, deltas: [...earlier, ...ending.deltas] }, [], facts);
   }
 
-  return { end, endAgain, hasEnded, asItStood };
+  return { end, endAgain };
 }
 
 /** Says ends again to a Redis that has lost them. */
@@ -104,7 +109,8 @@ export function createFinishRequest(
   writeWhole: WriteWhole,
   replays: EndReplays | undefined,
 ) {
-  const { end, endAgain, hasEnded, asItStood } = createEnds(client, keyspace, writeWhole);
+  const { end, endAgain } = createEnds(client, keyspace, writeWhole);
+  const { hasEnded, asItStood } = createOutcomes();
 
   /** Not waited for: MongoDB may be away, and others must find what has ended before they run it again. */
   function eraseIfDeleted(ref: DeliveryRef): void {

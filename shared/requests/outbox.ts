@@ -46,9 +46,39 @@ function toEntry([id, fields]: StreamRow): OutboxEntry {
   return { id, raw, record: parseSettlement(raw) };
 }
 
+/** The entries that cannot be booked. */
+function createDeadLetters(client: RedisClient, keyspace: Keyspace) {
+  const move = defineScript(client, 'dead-letter');
+  return {
+    /** Takes an entry that cannot be booked out, and keeps it among the dead letters. */
+    async deadLetter(shard: number, { id, raw }: OutboxEntry): Promise<void> {
+      const { outbox, deadLetters } = keyspace.shard(shard);
+      await move([outbox, deadLetters], [id, raw]);
+    },
+
+    /** Puts the dead letters that can be read back into the outbox, to be booked; safe to repeat and to run twice at once. */
+    async requeue(shard: number): Promise<Requeued> {
+      const { outbox, deadLetters } = keyspace.shard(shard);
+      const [newest] = await client.xrevrange(deadLetters, '+', '-', 'COUNT', 1);
+      const done = { requeued: 0, left: 0 };
+      if (newest === undefined) return done;
+      // A record that fails again comes to stand behind the newest one, so this ends.
+      for await (const rows of streamPages(client, deadLetters, { to: newest[0] })) {
+        for (const { id, raw, record } of rows.map(toEntry)) {
+          if (record === undefined) {
+            done.left += 1;
+            continue;
+          }
+          done.requeued += Number(await move([deadLetters, outbox], [id, raw]));
+        }
+      }
+      return done;
+    },
+  };
+}
+
 export function createOutbox(client: RedisClient, keyspace: Keyspace) {
   const acknowledge = defineScript(client, 'acknowledge');
-  const move = defineScript(client, 'dead-letter');
 
   /** By shard, the id up to which this process has read; a process that begins to lead reads all there is. */
   const readUpTo = new Map<number, string>();
@@ -81,30 +111,7 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace) {
       );
     },
 
-    /** Takes an entry that cannot be booked out, and keeps it among the dead letters. */
-    async deadLetter(shard: number, { id, raw }: OutboxEntry): Promise<void> {
-      const { outbox, deadLetters } = keyspace.shard(shard);
-      await move([outbox, deadLetters], [id, raw]);
-    },
-
-    /** Puts the dead letters that can be read back into the outbox, to be booked; safe to repeat and to run twice at once. */
-    async requeue(shard: number): Promise<Requeued> {
-      const { outbox, deadLetters } = keyspace.shard(shard);
-      const [newest] = await client.xrevrange(deadLetters, '+', '-', 'COUNT', 1);
-      const done = { requeued: 0, left: 0 };
-      if (newest === undefined) return done;
-      // A record that fails again comes to stand behind the newest one, so this ends.
-      for await (const rows of streamPages(client, deadLetters, { to: newest[0] })) {
-        for (const { id, raw, record } of rows.map(toEntry)) {
-          if (record === undefined) {
-            done.left += 1;
-            continue;
-          }
-          done.requeued += Number(await move([deadLetters, outbox], [id, raw]));
-        }
-      }
-      return done;
-    },
+    ...createDeadLetters(client, keyspace),
 
     length: (shard: number): Promise<number> => client.xlen(keyspace.shard(shard).outbox),
 

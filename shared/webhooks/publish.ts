@@ -152,19 +152,24 @@ function toDeliveryRow(
   return row;
 }
 
-export function createEventSink({ subscriptions, deliveries, queue, log }: EventSinkDeps) {
+/** A webhook that cannot be queued now is found by the sweep. */
+function createEnqueueWebhooks({ queue, log }: EventSinkDeps) {
   // The queue may be on a master that is away, while what is published is of tenants on the others.
   const calls = createBriefCalls();
 
-  /** A webhook that cannot be queued now is found by the sweep. */
-  async function enqueue(rows: readonly WebhookDeliveryRow[]): Promise<void> {
+  return async function enqueue(rows: readonly WebhookDeliveryRow[]): Promise<void> {
     const jobs = new Map(rows.map(({ tenantId, webhookId }) => [webhookId, { tenantId, webhookId }]));
     const added = await Promise.allSettled(
       [...jobs.values()].map((job) => calls.make(() => queue.add('webhooks', job))),
     );
     const failed = added.filter(({ status }) => status === 'rejected').length;
     if (failed > 0) log.warn('Webhooks could not be queued; the sweep finds them.', { count: failed });
-  }
+  };
+}
+
+export function createEventSink(deps: EventSinkDeps) {
+  const { subscriptions, deliveries, log } = deps;
+  const enqueue = createEnqueueWebhooks(deps);
 
   async function publish(events: readonly WebhookEvent[]): Promise<void> {
     const eventRows: WebhookEventRow[] = [];

@@ -142,23 +142,26 @@ async function putBack(
   advance(batch, { kind: 'waits', lines: [{ index: line.index, retry: next.retry }] });
 }
 
-/**
- * Brings the answers of ended lines from Redis into the batch's results in MongoDB. A line that failed without text for a
- * passing reason is tried again later, as a request with an id of its own (docs/spec.md#batch-lines).
- */
-export function createCollectEnds(deps: CollectEndsDeps) {
-  const { queue, lines, watch, clock } = deps;
-
-  /** While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage. */
+/** While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage. */
+function createRecordOnce({ watch }: CollectEndsDeps): (tries: readonly EndedTry[]) => void {
   const noted = new WeakSet<SentLine>();
-  function recordOnce(tries: readonly EndedTry[]): void {
+  return (tries) => {
     for (const { line, answer, end } of tries) {
       if (end.terminal === undefined || noted.has(line)) continue;
       noted.add(line);
       const hasFailed = outageOf(end) !== undefined && !hasOnlyWaited(end);
       watch.recordEnd(answer.fields['tier'] ?? '', end.terminal.trace, hasFailed);
     }
-  }
+  };
+}
+
+/**
+ * Brings the answers of ended lines from Redis into the batch's results in MongoDB. A line that failed without text for a
+ * passing reason is tried again later, as a request with an id of its own (docs/spec.md#batch-lines).
+ */
+export function createCollectEnds(deps: CollectEndsDeps) {
+  const { queue, lines, clock } = deps;
+  const recordOnce = createRecordOnce(deps);
 
   async function readAll(shard: number, group: readonly SentLine[]): Promise<EndedTry[]> {
     return (await Promise.all(group.map((line) => readEnd(deps, shard, line)))).filter((one) => one !== undefined);

@@ -79,31 +79,29 @@ function forgetOthers({ open, resting }: ShardBatches, rows: readonly BatchRow[]
   for (const known of [open, resting]) for (const batchId of known.keys()) if (!ids.has(batchId)) known.delete(batchId);
 }
 
+/** Undefined: Redis is full or unavailable. Other batches continue; this one is tried again at the next read. */
+async function decide(
+  { queue, log }: RefreshShardDeps,
+  { shard, _id: batchId }: BatchRow,
+): Promise<BatchState | undefined> {
+  return queue.decide(shard, batchId, 'running').catch((error: unknown) => {
+    log.warn('A batch cannot be taken up yet.', { batchId, error });
+    return undefined;
+  });
+}
+
 /** Does nothing if the rows were read less than ROWS_MS ago. */
-export function createRefreshShard({
-  work,
-  queue,
-  closeBatch,
-  doForBatch,
-  clock,
-  log,
-}: RefreshShardDeps): RefreshShard {
+export function createRefreshShard(deps: RefreshShardDeps): RefreshShard {
+  const { work, closeBatch, doForBatch, clock, log } = deps;
+
   function removeUnstarted({ tenantId, _id, status }: BatchRow): Promise<void> {
     return work.removeUnstarted(tenantId, _id, status, clock.now());
-  }
-
-  /** Undefined: Redis is full or unavailable. Other batches continue; this one is tried again at the next read. */
-  async function decide({ shard, _id: batchId }: BatchRow): Promise<BatchState | undefined> {
-    return queue.decide(shard, batchId, 'running').catch((error: unknown) => {
-      log.warn('A batch cannot be taken up yet.', { batchId, error });
-      return undefined;
-    });
   }
 
   async function takeUp({ open }: ShardBatches, row: BatchRow): Promise<void> {
     const { _id: batchId, tenantId } = row;
     // A started batch needs no new decision: a full Redis would not give one, and the lines have to end.
-    const state = row.startedAt === undefined ? await decide(row) : 'running';
+    const state = row.startedAt === undefined ? await decide(deps, row) : 'running';
     if (state === 'refused') {
       // MongoDB became unavailable as the batch started, and its caller got an error.
       log.info('A batch that was refused is removed.', { batchId, tenantId });

@@ -139,6 +139,18 @@ const REQUEST_FIELDS = [
   ...(['promptTokens', 'completionTokens', 'estimated', 'costMicro'] as const),
 ];
 
+const BATCH_FIELDS = [
+  ...(['_id', 'keyId', 'mode', 'status', 'waitingFor', 'metadataJson'] as const),
+  ...(['total', 'completed', 'failed'] as const),
+  ...(['createdAt', 'startedAt', 'cancelledAt', 'endedAt', 'expiresAt'] as const),
+];
+
+const LEDGER_FIELDS = [
+  ...(['_id', 'type', 'amountMicro', 'balanceAfterMicro', 'createdAt', 'reason', 'purchaseId'] as const),
+  ...(['requestId', 'keyId', 'mode', 'endpoint', 'tier', 'entityId'] as const),
+  ...(['promptTokens', 'completionTokens'] as const),
+];
+
 function tenantFiles({ tenant }: ExportRows): ExportFile[] {
   const limits = ['rpm', 'tpm', 'dailyRequests'] as const;
   return [
@@ -165,24 +177,7 @@ function tenantFiles({ tenant }: ExportRows): ExportFile[] {
       ]),
       ...endOfPrevious('previous_value_expires_at', row.previous),
     })),
-    file('batches', tenant.batches, (row) =>
-      only(row, [
-        '_id',
-        'keyId',
-        'mode',
-        'status',
-        'waitingFor',
-        'metadataJson',
-        'total',
-        'completed',
-        'failed',
-        'createdAt',
-        'startedAt',
-        'cancelledAt',
-        'endedAt',
-        'expiresAt',
-      ]),
-    ),
+    file('batches', tenant.batches, (row) => only(row, BATCH_FIELDS)),
     file('webhooks', tenant.webhooks, (row) => ({
       ...only(row, ['_id', 'url', 'events', 'description', 'status', 'disabledReason', 'failingSince', 'createdAt']),
       ...endOfPrevious('previous_secret_expires_at', row.previousSecrets),
@@ -232,27 +227,7 @@ export function exportFiles(rows: ExportRows, whole: boolean): ExportFile[] {
       only(row, ['_id', 'type', 'entityId', 'bodyJson', 'createdAt']),
     ),
     file('ledger', rows.ledger, (row) =>
-      only(row, [
-        '_id',
-        'type',
-        'amountMicro',
-        'balanceAfterMicro',
-        'createdAt',
-        'reason',
-        'purchaseId',
-        'requestId',
-        'keyId',
-        'mode',
-        'endpoint',
-        'tier',
-        'entityId',
-        'promptTokens',
-        'completionTokens',
-        ...KIND_NAMES,
-        'estimated',
-        'finishReason',
-        'acceptedAt',
-      ]),
+      only(row, [...LEDGER_FIELDS, ...KIND_NAMES, 'estimated', 'finishReason', 'acceptedAt']),
     ),
     file('usage', rows.usage, (row) => ({
       start_time: seconds(row.startMs),

@@ -82,6 +82,29 @@ function hasFailures({ slices, refusal }: Unreported): boolean {
   return refusal !== undefined || slices.some(({ failed }) => Object.keys(failed).length > 0);
 }
 
+/** Acts at the earliest of the times that it was started for. */
+function createEarliestTimer(act: () => void, now: () => number) {
+  let timer: NodeJS.Timeout | undefined;
+  let timerAt = 0;
+  let isStopped = false;
+  return {
+    startIn(ms: number): void {
+      const at = now() + ms;
+      if (isStopped || (timer !== undefined && timerAt <= at)) return;
+      clearTimeout(timer);
+      timerAt = at;
+      timer = setTimeout(() => {
+        timer = undefined;
+        act();
+      }, ms).unref();
+    },
+    stop(): void {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
 interface CallReportsDeps {
   /** Reports to all workers. Never rejects. */
   send(calls: Unreported): Promise<void>;
@@ -96,22 +119,11 @@ function createCallReports({ send, decisionAt, now }: CallReportsDeps) {
   let unreported = nothing();
   let isSending = false;
   let sentAt = 0;
-  let timer: NodeJS.Timeout | undefined;
-  let timerAt = 0;
-  let isStopped = false;
+  const timer = createEarliestTimer(() => void sendNow(), now);
 
   function sendIn(ms: number): void {
-    const at = now();
     // The clock may have been set back since the last report, or since the timer was set.
-    const wait = Math.max(ms, Math.min(REPORT_GAP_MS, sentAt + REPORT_GAP_MS - at));
-    if (isStopped || (timer !== undefined && timerAt <= at + wait)) return;
-    clearTimeout(timer);
-    timerAt = at + wait;
-    timer = setTimeout(() => {
-      timer = undefined;
-      void sendNow();
-    }, wait);
-    timer.unref();
+    timer.startIn(Math.max(ms, Math.min(REPORT_GAP_MS, sentAt + REPORT_GAP_MS - now())));
   }
 
   async function sendNow(): Promise<void> {
@@ -151,10 +163,7 @@ function createCallReports({ send, decisionAt, now }: CallReportsDeps) {
       unreported = nothing();
     },
 
-    stop(): void {
-      isStopped = true;
-      clearTimeout(timer);
-    },
+    stop: timer.stop,
   };
 }
 

@@ -61,28 +61,9 @@ function toTaken(job: ScriptReply, queue: QueueName, { lock, now }: { lock: stri
 }
 
 /** `client`: on a cluster, a connection to the master of the shard. `claims` undefined: jobs are taken only. */
-export function createJobStore(
-  client: RedisClient,
-  keyspace: Keyspace,
-  { shard, queue, claims }: { shard: number; queue: QueueName; claims: ClaimSettings | undefined },
-) {
-  const take = defineScript(client, 'take');
+/** Puts back jobs that were taken under a lock. */
+function createRelease(client: RedisClient, keys: ReturnType<Keyspace['shard']>, queue: QueueName) {
   const release = defineScript(client, 'release-jobs');
-  const keys = keyspace.shard(shard);
-  const taking = [
-    keys.wait(queue),
-    keys.prioritized(queue),
-    keys.active(queue),
-    keys.queueMeta(queue),
-    keys.marker(queue),
-    keys.delayed(queue),
-    keys.priorityCounter(queue),
-    keys.inflight,
-  ];
-  const prefixes = [keys.job(queue, ''), keys.record(''), keys.body(''), keys.account('')];
-
-  let breaks = 0;
-  client.on('close', () => (breaks += 1));
 
   async function releaseAll(lock: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
@@ -101,6 +82,32 @@ export function createJobStore(
     const active = await client.lrange(keys.active(queue), 0, -1);
     await releaseAll(lock, active.reverse());
   }
+
+  return { releaseAll, releaseLost };
+}
+
+export function createJobStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  { shard, queue, claims }: { shard: number; queue: QueueName; claims: ClaimSettings | undefined },
+) {
+  const take = defineScript(client, 'take');
+  const keys = keyspace.shard(shard);
+  const { releaseAll, releaseLost } = createRelease(client, keys, queue);
+  const taking = [
+    keys.wait(queue),
+    keys.prioritized(queue),
+    keys.active(queue),
+    keys.queueMeta(queue),
+    keys.marker(queue),
+    keys.delayed(queue),
+    keys.priorityCounter(queue),
+    keys.inflight,
+  ];
+  const prefixes = [keys.job(queue, ''), keys.record(''), keys.body(''), keys.account('')];
+
+  let breaks = 0;
+  client.on('close', () => (breaks += 1));
 
   return {
     /**

@@ -8,6 +8,7 @@ import type { ErrorDetail } from '../../errors/error-body.ts';
 import { batchLineModel } from '../batches/batch-lines.ts';
 import type { BatchLineRow } from '../batches/batch-lines.ts';
 import { entityModel } from '../entities/entity-repository.ts';
+import type { EntityRow } from '../entities/entity-repository.ts';
 import { bytesOf, createEntityRoom } from '../entities/entity-room.ts';
 import { inSpace } from '../collection.ts';
 import { answerModel } from '../requests/answer-repository.ts';
@@ -92,6 +93,33 @@ async function eraseLines(
   }
 }
 
+async function eraseBatches(
+  batchLines: ReturnType<typeof batchLineModel>,
+  subject: ComplianceSubject,
+  names: Pseudonyms,
+): Promise<number> {
+  const { tenantId, entityId } = subject;
+  const space = inSpace(subject);
+  if (entityId !== undefined) return eraseLines(batchLines, { ...space, entityId }, names);
+  let found = 0;
+  for await (const one of entitiesIn(batchLines, subject))
+    if (!names.isOne(tenantId, one)) found += await eraseLines(batchLines, { ...space, entityId: one }, names);
+  const full = [{ state: 'waiting' as const }, { fields: { $exists: true } }, { requestJson: { $exists: true } }];
+  return found + (await eraseLines(batchLines, { ...space, $or: full }, names));
+}
+
+async function giveRoomBack(
+  room: ReturnType<typeof createEntityRoom>,
+  tenantId: string,
+  rows: readonly EntityRow[],
+): Promise<void> {
+  for (const mode of ['live', 'test'] as const) {
+    const gone = rows.filter((row) => (row.mode ?? 'live') === mode);
+    const bytes = gone.reduce((sum, row) => sum + bytesOf(row), 0);
+    if (gone.length > 0) await room.note({ tenantId, mode }, { entities: -gone.length, bytes: -bytes });
+  }
+}
+
 export function createConversationEraser(connection: Connection) {
   const entities = entityModel(connection);
   const room = createEntityRoom(connection);
@@ -109,12 +137,7 @@ export function createConversationEraser(connection: Connection) {
         for (const { messages } of page) found.history += messages.length;
         const there = page.filter(({ deletedAt }) => deletedAt === undefined);
         found.entity += there.length;
-        for (const mode of ['live', 'test'] as const) {
-          const gone = there.filter((row) => (row.mode ?? 'live') === mode);
-          const bytes = gone.reduce((sum, row) => sum + bytesOf(row), 0);
-          const space = { tenantId: subject.tenantId, mode };
-          if (gone.length > 0) await room.note(space, { entities: -gone.length, bytes: -bytes });
-        }
+        await giveRoomBack(room, subject.tenantId, there);
       });
       return found;
     },
@@ -146,14 +169,7 @@ export function createConversationEraser(connection: Connection) {
 
     /** Lines of batches: what has not run does not run any more, and of what has, nothing is shown. */
     async batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport> {
-      const { tenantId, entityId } = subject;
-      const space = inSpace(subject);
-      if (entityId !== undefined) return { batches: await eraseLines(batchLines, { ...space, entityId }, names) };
-      let found = 0;
-      for await (const one of entitiesIn(batchLines, subject))
-        if (!names.isOne(tenantId, one)) found += await eraseLines(batchLines, { ...space, entityId: one }, names);
-      const full = [{ state: 'waiting' as const }, { fields: { $exists: true } }, { requestJson: { $exists: true } }];
-      return { batches: found + (await eraseLines(batchLines, { ...space, $or: full }, names)) };
+      return { batches: await eraseBatches(batchLines, subject, names) };
     },
   };
 }
