@@ -335,6 +335,27 @@ export interface ReplayLogDeps {
 
 export type ReplayLog = ReturnType<typeof createReplayLog>;
 
+/** Until it is done, since the latest return of Redis, or cannot be. */
+async function repeatOne(own: ShardLog, { write, about }: Kept, log: Logger): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    const { incarnation } = own;
+    try {
+      await write();
+      if (incarnation === own.incarnation) return;
+    } catch (error) {
+      if (tries === TRIES || isBadKey(error)) {
+        log.error('What Redis may have lost could not be repeated; its next return tries again.', {
+          ...about,
+          error,
+        });
+        return;
+      }
+      await pause(PAUSE_MS, undefined, { ref: false });
+    }
+    if (incarnation !== own.incarnation) tries = 0;
+  }
+}
+
 /**
  * The writes of a process in its last seconds, to be said again whenever Redis is back. `about` names the shard whose keys a
  * write changes, where it is one's, and the rest for the log, if it cannot be repeated.
@@ -359,30 +380,9 @@ export function createReplayLog({ hasReconnectedRecently, clock, log }: ReplayLo
     dropOlder(now);
   }
 
-  /** Until it is done, since the latest return of Redis, or cannot be. */
-  async function repeatOne(own: ShardLog, { write, about }: Kept): Promise<void> {
-    for (let tries = 1; ; tries += 1) {
-      const { incarnation } = own;
-      try {
-        await write();
-        if (incarnation === own.incarnation) return;
-      } catch (error) {
-        if (tries === TRIES || isBadKey(error)) {
-          log.error('What Redis may have lost could not be repeated; its next return tries again.', {
-            ...about,
-            error,
-          });
-          return;
-        }
-        await pause(PAUSE_MS, undefined, { ref: false });
-      }
-      if (incarnation !== own.incarnation) tries = 0;
-    }
-  }
-
   async function repeatDue(own: ShardLog): Promise<void> {
     for (let next = own.due.pop(); next !== undefined; next = own.due.pop()) {
-      await repeatOne(own, next);
+      await repeatOne(own, next, log);
       // Redis may lose it once more.
       own.kept.push({ ...next, at: clock.now() });
     }

@@ -2,7 +2,7 @@ import { decodeMessage } from '../contracts/events.ts';
 import type { StreamEntry } from '../contracts/events.ts';
 import type { IdempotencyName, EndedAnswer } from '../contracts/jobs.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import type { Keyspace } from '../redis/keyspace.ts';
+import type { Keyspace, ShardKeys } from '../redis/keyspace.ts';
 import { defineScript } from '../redis/scripts.ts';
 import { inTime, unlimited } from '../redis/time-limits.ts';
 import type { TimeLimit } from '../redis/time-limits.ts';
@@ -66,22 +66,49 @@ const FIELDS = [
   'finishedAt',
 ] as const;
 
+async function entriesOf(client: RedisClient, keys: ShardKeys, requestId: string): Promise<EndedAnswer['entries']> {
+  const [rows, whole] = await Promise.all([
+    client.xrange(keys.stream(requestId), '-', '+'),
+    client.get(keys.answer(requestId)),
+  ]);
+  if (whole !== null) {
+    const { head, payload } = splitWhole(whole);
+    return [{ lastSeq: parseInt(head, 10), payload }];
+  }
+  return rows.map(([id, fields]) => ({ lastSeq: parseInt(id, 10), payload: fields[1] ?? '' }));
+}
+
+type RestoredAnswer = EndedAnswer & { idempotency?: IdempotencyName };
+
+/** The keys and arguments of restore-answer.lua. */
+function toRestoreCall(
+  keys: ShardKeys,
+  { requestId, tenantId, fields, entries, idempotency }: RestoredAnswer,
+  { ttlMs, namedMs }: { ttlMs: number; namedMs: number },
+): [keys: string[], args: (string | number)[]] {
+  const known = Object.entries(fields).filter(([, value]) => value !== '');
+  const named = namedMs > 0 ? idempotency : undefined;
+  return [
+    [
+      keys.record(requestId),
+      keys.stream(requestId),
+      named === undefined ? keys.record(requestId) : keys.idempotency(named.name),
+      keys.answer(requestId),
+    ],
+    [
+      ttlMs,
+      named === undefined ? '' : `${requestId} ${named.fingerprint} ${tenantId}`,
+      namedMs,
+      known.length,
+      ...known.flat(),
+      ...entries.flatMap(({ lastSeq, payload }) => [lastSeq, payload]),
+    ],
+  ];
+}
+
 export function createAnswerCache(client: RedisClient, keyspace: Keyspace) {
   const restore = defineScript(client, 'restore-answer');
   const shorten = defineScript(client, 'shorten-answer');
-
-  async function entriesOf(shard: number, requestId: string): Promise<EndedAnswer['entries']> {
-    const keys = keyspace.shard(shard);
-    const [rows, whole] = await Promise.all([
-      client.xrange(keys.stream(requestId), '-', '+'),
-      client.get(keys.answer(requestId)),
-    ]);
-    if (whole !== null) {
-      const { head, payload } = splitWhole(whole);
-      return [{ lastSeq: parseInt(head, 10), payload }];
-    }
-    return rows.map(([id, fields]) => ({ lastSeq: parseInt(id, 10), payload: fields[1] ?? '' }));
-  }
 
   return {
     /**
@@ -93,7 +120,7 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace) {
       const fields = Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? '']));
       const { tenant: tenantId = '', state } = fields;
       if (state !== 'done') return undefined;
-      const entries = await entriesOf(shard, requestId);
+      const entries = await entriesOf(client, keyspace.shard(shard), requestId);
       if (entries.at(-1)?.lastSeq !== Number(fields['lastSeq'])) return undefined;
       return { requestId, tenantId, fields, entries };
     },
@@ -115,32 +142,8 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace) {
     },
 
     /** Restores an answer for `ttlMs`, and its Idempotency-Key for `namedMs`, if at all. What exists is left as it is. */
-    async restore(
-      shard: number,
-      { requestId, tenantId, fields, entries, idempotency }: EndedAnswer & { idempotency?: IdempotencyName },
-      { ttlMs, namedMs }: { ttlMs: number; namedMs: number },
-    ): Promise<void> {
-      const keys = keyspace.shard(shard);
-      const known = Object.entries(fields).filter(([, value]) => value !== '');
-      const named = namedMs > 0 ? idempotency : undefined;
-      await inTime(
-        restore(
-          [
-            keys.record(requestId),
-            keys.stream(requestId),
-            named === undefined ? keys.record(requestId) : keys.idempotency(named.name),
-            keys.answer(requestId),
-          ],
-          [
-            ttlMs,
-            named === undefined ? '' : `${requestId} ${named.fingerprint} ${tenantId}`,
-            namedMs,
-            known.length,
-            ...known.flat(),
-            ...entries.flatMap(({ lastSeq, payload }) => [lastSeq, payload]),
-          ],
-        ),
-      );
+    async restore(shard: number, answer: RestoredAnswer, times: { ttlMs: number; namedMs: number }): Promise<void> {
+      await inTime(restore(...toRestoreCall(keyspace.shard(shard), answer, times)));
     },
   };
 }

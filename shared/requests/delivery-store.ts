@@ -22,6 +22,7 @@ import type {
 import { createFinishRequest } from './finish-request.ts';
 import type { EndReplays } from './finish-request.ts';
 import { createRepairs, toPutBackRunning } from './rollback.ts';
+import type { WriteWhole } from './rollback.ts';
 
 /** Increments of one request's answer. */
 interface Append {
@@ -183,6 +184,43 @@ type Claim =
   | { kind: 'drop'; reason: string };
 
 /** The owner of a request and its body, in one call. */
+function refOf(claimed: ClaimedRequest, pseudonyms: Pseudonyms | undefined): DeliveryRef {
+  const { shard, fence, owner, envelope, sent } = claimed;
+  const { requestId, tenantId, keyId, endpoint, request } = envelope;
+  const ref: DeliveryRef = { shard, requestId, tenantId, keyId, queue: queueOf(endpoint), fence, owner };
+  if (sent > 0) return ref;
+  const entityHash = request.entityId === undefined ? undefined : pseudonyms?.of(tenantId, request.entityId);
+  return { ...ref, facts: snapshotOf(claimed, entityHash), envelope };
+}
+
+/** Reads from the record what the unreadable body would have said. */
+async function identify(
+  client: RedisClient,
+  keyspace: Keyspace,
+  { shard, fence, owner }: ClaimFence,
+  requestId: string,
+) {
+  const values = await client.hmget(
+    keyspace.shard(shard).record(requestId),
+    'tenant',
+    'key',
+    'queue',
+    'ttlMs',
+    'retentionMs',
+    'tier',
+    'billed',
+    'acceptedAt',
+  );
+  const [tenantId = '', keyId = '', queue, life] = values.map((value) => value ?? '');
+  const [keep, ...facts] = values.slice(4);
+  const ref = { shard, requestId, tenantId, keyId, queue: queueOfRecord(queue), fence, owner };
+  return {
+    ref,
+    request: { requestId, tenantId, keyId, ...factsOfRecord(ref.queue, facts) },
+    retentionMs: Number(keep ?? life),
+  };
+}
+
 function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, pseudonyms }: RequestStoreSettings) {
   const script = defineScript(client, 'claim');
 
@@ -196,38 +234,6 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, 
       [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
       [requestId, fence, leaseMs, owner, keys.account(''), body === 'known' ? 1 : 0],
     );
-  }
-
-  function refOf(claimed: ClaimedRequest): DeliveryRef {
-    const { shard, fence, owner, envelope, sent } = claimed;
-    const { requestId, tenantId, keyId, endpoint, request } = envelope;
-    const ref: DeliveryRef = { shard, requestId, tenantId, keyId, queue: queueOf(endpoint), fence, owner };
-    if (sent > 0) return ref;
-    const entityHash = request.entityId === undefined ? undefined : pseudonyms?.of(tenantId, request.entityId);
-    return { ...ref, facts: snapshotOf(claimed, entityHash), envelope };
-  }
-
-  /** Reads from the record what the unreadable body would have said. */
-  async function identify({ shard, fence, owner }: ClaimFence, requestId: string) {
-    const values = await client.hmget(
-      keyspace.shard(shard).record(requestId),
-      'tenant',
-      'key',
-      'queue',
-      'ttlMs',
-      'retentionMs',
-      'tier',
-      'billed',
-      'acceptedAt',
-    );
-    const [tenantId = '', keyId = '', queue, life] = values.map((value) => value ?? '');
-    const [keep, ...facts] = values.slice(4);
-    const ref = { shard, requestId, tenantId, keyId, queue: queueOfRecord(queue), fence, owner };
-    return {
-      ref,
-      request: { requestId, tenantId, keyId, ...factsOfRecord(ref.queue, facts) },
-      retentionMs: Number(keep ?? life),
-    };
   }
 
   return {
@@ -245,12 +251,12 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, 
       const own = { shard, fence, owner };
       const envelope = readEnvelope(String(reply[1]));
       if (envelope instanceof UnreadableError) {
-        const { ref, ...known } = await identify(own, requestId);
+        const { ref, ...known } = await identify(client, keyspace, own, requestId);
         const delivery = openDelivery(writes, ref, Number(values[3]));
         return { kind: 'unreadable', error: envelope, delivery, ...known };
       }
       const claimed = toClaimed(own, envelope, values);
-      return { ...claimed, delivery: openDelivery(writes, refOf(claimed), claimed.sent) };
+      return { ...claimed, delivery: openDelivery(writes, refOf(claimed, pseudonyms), claimed.sent) };
     },
   };
 }
@@ -310,10 +316,44 @@ async function readLeaseLeftMs(client: RedisClient, record: string, leaseMs: num
   return leftMs > leaseMs + CLOCK_MS ? 0 : Math.max(0, leftMs);
 }
 
-export function createRequestStore(client: RedisClient, keyspace: Keyspace, settings: RequestStoreSettings) {
-  const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false } = settings;
-  const claiming = createClaimRequest(client, keyspace, settings);
+/** Renews the lease, raises the token weight and resolves with what is held. */
+function createRenew(
+  client: RedisClient,
+  keyspace: Keyspace,
+  { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false }: RequestStoreSettings,
+  writeWhole: WriteWhole,
+) {
   const renew = defineScript(client, 'renew');
+  return async (ref: DeliveryRef, { weight, required, preferred, overdraft }: HoldRequest): Promise<Renewal> => {
+    const keys = keyspace.shard(ref.shard);
+    const send = async (): Promise<readonly ScriptReply[]> => {
+      const reply = await renew(
+        [keys.record(ref.requestId), keys.inflight, keys.account(ref.tenantId), keys.tokenWindow(ref.keyId)],
+        [
+          ref.requestId,
+          ref.fence,
+          leaseMs,
+          disconnectGraceMs,
+          Math.ceil(weight),
+          ...[required, preferred, overdraft].flatMap(({ micro, tokens }) => [Math.ceil(micro), Math.ceil(tokens)]),
+          ref.owner ?? '',
+        ],
+      );
+      return Array.isArray(reply) ? reply : [];
+    };
+    const [outcome, micro, tokens, unreadMs] = await writeWhole(ref, send, ([found]) => found);
+    const held = toHold(micro, tokens);
+    if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
+    if (outcome !== 'abandoned') return { outcome: 'superseded' };
+    // Asked after the answer has come: ioredis may have repeated the command after a reconnect.
+    const waitMs = Number(unreadMs) < 0 ? READERS_BACK_MS : Math.min(Number(unreadMs), READERS_BACK_MS);
+    return { outcome: hasReconnectedRecently(ref.shard, waitMs) ? 'ok' : 'cancelled', held };
+  };
+}
+
+export function createRequestStore(client: RedisClient, keyspace: Keyspace, settings: RequestStoreSettings) {
+  const { leaseMs, hasReconnectedRecently = () => false } = settings;
+  const claiming = createClaimRequest(client, keyspace, settings);
   const append = createCommonAppend(client, keyspace);
   const writeWhole = createRepairs({
     claim: claiming.again,
@@ -347,32 +387,7 @@ export function createRequestStore(client: RedisClient, keyspace: Keyspace, sett
     leaseLeftMs: (shard: number, requestId: string): Promise<number> =>
       readLeaseLeftMs(client, keyspace.shard(shard).record(requestId), leaseMs),
 
-    /** Renews the lease, raises the token weight and resolves with what is held. */
-    async renew(ref: DeliveryRef, { weight, required, preferred, overdraft }: HoldRequest): Promise<Renewal> {
-      const keys = keyspace.shard(ref.shard);
-      const send = async (): Promise<readonly ScriptReply[]> => {
-        const reply = await renew(
-          [keys.record(ref.requestId), keys.inflight, keys.account(ref.tenantId), keys.tokenWindow(ref.keyId)],
-          [
-            ref.requestId,
-            ref.fence,
-            leaseMs,
-            disconnectGraceMs,
-            Math.ceil(weight),
-            ...[required, preferred, overdraft].flatMap(({ micro, tokens }) => [Math.ceil(micro), Math.ceil(tokens)]),
-            ref.owner ?? '',
-          ],
-        );
-        return Array.isArray(reply) ? reply : [];
-      };
-      const [outcome, micro, tokens, unreadMs] = await writeWhole(ref, send, ([found]) => found);
-      const held = toHold(micro, tokens);
-      if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
-      if (outcome !== 'abandoned') return { outcome: 'superseded' };
-      // Asked after the answer has come: ioredis may have repeated the command after a reconnect.
-      const waitMs = Number(unreadMs) < 0 ? READERS_BACK_MS : Math.min(Number(unreadMs), READERS_BACK_MS);
-      return { outcome: hasReconnectedRecently(ref.shard, waitMs) ? 'ok' : 'cancelled', held };
-    },
+    renew: createRenew(client, keyspace, settings, writeWhole),
   };
   return store;
 }

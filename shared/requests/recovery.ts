@@ -143,90 +143,91 @@ async function isKnown(
   return (await ledger.settledAt(anywhere, requestId)) !== undefined;
 }
 
+/** Stores the end as a stored answer, where readers find it. */
+async function end(
+  { answers, onEarlyEnd, clock, log }: RecoverRequestDeps,
+  envelope: RequestEnvelope,
+  last: Terminal,
+): Promise<void> {
+  const { requestId, tenantId } = envelope;
+  await answers.store(toStoredEnd(envelope, last, clock.now()));
+  onEarlyEnd?.(envelope, { code: last.error?.code, reason: 'lost by Redis, and not accepted again' });
+  log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
+}
+
+/**
+ * A deletion that ran while this process was suspended did not know a request that Redis had lost; one that sets its mark
+ * later finds what has been written by then.
+ */
+async function voidIfErased(
+  { gate, admissions }: RecoverRequestDeps,
+  shard: number,
+  envelope: RequestEnvelope,
+): Promise<boolean> {
+  const { requestId, tenantId, keyId, acceptedAt, request } = envelope;
+  if (!(await gate.isErased(envelope, request.entityId, seqAt(acceptedAt)))) return false;
+  await admissions.void(requestId, { shard, tenantId, keyId }, LOST, { reason: 'deleted while it waited' });
+  return true;
+}
+
+async function enqueue(
+  deps: RecoverRequestDeps,
+  { shard, replays: replayed }: RequestIntent,
+  envelope: RequestEnvelope,
+): Promise<RecoveryOutcome> {
+  const { requestId, tenantId, endpoint, acceptedAt } = envelope;
+  const { replays, presence, queueOrder, log } = deps;
+  if (await voidIfErased(deps, shard, envelope)) return { kind: 'ended' };
+  // The worker in which it failed may still be alive.
+  if (replayed > 0) await replays.requeue(shard, envelope, FENCE_UNKNOWN);
+  else {
+    // Needed for a request found without its body, too: the process that admitted it again may have died before this.
+    await presence.setAcceptedAt(shard, requestId, acceptedAt);
+    await queueOrder.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
+  }
+  log.warn('Redis had lost a request that was accepted; it was accepted again.', { requestId, tenantId });
+  return { kind: 'open' };
+}
+
+async function admitAgain(
+  deps: RecoverRequestDeps,
+  intent: RequestIntent,
+  envelope: RequestEnvelope,
+  principal: Principal,
+): Promise<RecoveryOutcome> {
+  const { intents, admit, presence, clock } = deps;
+  const { requestId, replays: replayed } = intent;
+  // Before anybody can find it without its body.
+  await intents.postpone([requestId], clock.now() + ALIVE_MS);
+  const outcome = await admit(toAdmissionAgain(envelope, principal));
+  if (outcome.kind === 'admitted') {
+    // The envelope keeps the settings of the first acceptance; `requeue` sets the time, too.
+    if (replayed === 0) await presence.setAcceptedAt(principal.shard, requestId, envelope.acceptedAt);
+    return (await voidIfErased(deps, principal.shard, envelope))
+      ? { kind: 'ended' }
+      : { kind: 'open', waitMs: ALIVE_MS };
+  }
+  if (outcome.kind === 'joined') {
+    // Its Idempotency-Key belongs to a later request by now.
+    await end(deps, envelope, LOST);
+    return { kind: 'ended' };
+  }
+  const { figures, verdict } = outcome;
+  // Another process was faster.
+  if (verdict === 'void') return { kind: 'open' };
+  if (!FINAL.has(verdict))
+    return { kind: 'later', waitMs: Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, figures.retryAfterMs)) };
+  const error = toErrorDetail(toRefusal({ ...figures, verdict }, principal, envelope.endpoint));
+  await end(deps, envelope, { finishReason: 'error', usage: { promptTokens: 0, completionTokens: 0 }, error });
+  return { kind: 'ended' };
+}
+
 /**
  * Accepts a request that Redis lost after its acceptance again, under its own id. The ledger has one entry per id, so the
  * request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
-  const {
-    presence,
-    admit,
-    admissions,
-    queueOrder,
-    replays,
-    intents,
-    answers,
-    gate,
-    principals,
-    onEarlyEnd,
-    clock,
-    log,
-  } = deps;
-
-  /** Stores the end as a stored answer, where readers find it. */
-  async function end(envelope: RequestEnvelope, last: Terminal) {
-    const { requestId, tenantId } = envelope;
-    await answers.store(toStoredEnd(envelope, last, clock.now()));
-    onEarlyEnd?.(envelope, { code: last.error?.code, reason: 'lost by Redis, and not accepted again' });
-    log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
-  }
-
-  /**
-   * A deletion that ran while this process was suspended did not know a request that Redis had lost; one that sets its mark
-   * later finds what has been written by then.
-   */
-  async function voidIfErased(shard: number, envelope: RequestEnvelope): Promise<boolean> {
-    const { requestId, tenantId, keyId, acceptedAt, request } = envelope;
-    if (!(await gate.isErased(envelope, request.entityId, seqAt(acceptedAt)))) return false;
-    await admissions.void(requestId, { shard, tenantId, keyId }, LOST, { reason: 'deleted while it waited' });
-    return true;
-  }
-
-  async function enqueue(
-    { shard, replays: replayed }: RequestIntent,
-    envelope: RequestEnvelope,
-  ): Promise<RecoveryOutcome> {
-    const { requestId, tenantId, endpoint, acceptedAt } = envelope;
-    if (await voidIfErased(shard, envelope)) return { kind: 'ended' };
-    // The worker in which it failed may still be alive.
-    if (replayed > 0) await replays.requeue(shard, envelope, FENCE_UNKNOWN);
-    else {
-      // Needed for a request found without its body, too: the process that admitted it again may have died before this.
-      await presence.setAcceptedAt(shard, requestId, acceptedAt);
-      await queueOrder.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
-    }
-    log.warn('Redis had lost a request that was accepted; it was accepted again.', { requestId, tenantId });
-    return { kind: 'open' };
-  }
-
-  async function admitAgain(
-    intent: RequestIntent,
-    envelope: RequestEnvelope,
-    principal: Principal,
-  ): Promise<RecoveryOutcome> {
-    const { requestId, replays: replayed } = intent;
-    // Before anybody can find it without its body.
-    await intents.postpone([requestId], clock.now() + ALIVE_MS);
-    const outcome = await admit(toAdmissionAgain(envelope, principal));
-    if (outcome.kind === 'admitted') {
-      // The envelope keeps the settings of the first acceptance; `requeue` sets the time, too.
-      if (replayed === 0) await presence.setAcceptedAt(principal.shard, requestId, envelope.acceptedAt);
-      return (await voidIfErased(principal.shard, envelope)) ? { kind: 'ended' } : { kind: 'open', waitMs: ALIVE_MS };
-    }
-    if (outcome.kind === 'joined') {
-      // Its Idempotency-Key belongs to a later request by now.
-      await end(envelope, LOST);
-      return { kind: 'ended' };
-    }
-    const { figures, verdict } = outcome;
-    // Another process was faster.
-    if (verdict === 'void') return { kind: 'open' };
-    if (!FINAL.has(verdict))
-      return { kind: 'later', waitMs: Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, figures.retryAfterMs)) };
-    const error = toErrorDetail(toRefusal({ ...figures, verdict }, principal, envelope.endpoint));
-    await end(envelope, { finishReason: 'error', usage: { promptTokens: 0, completionTokens: 0 }, error });
-    return { kind: 'ended' };
-  }
+  const { presence, principals, clock, log } = deps;
 
   return async (intent) => {
     const { requestId, tenantId, shard } = intent;
@@ -240,11 +241,11 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       if (await isKnown(deps, intent, since)) return { kind: 'ended' };
       if (found === 'bodiless') {
         const isDue = (intent.lookAt ?? 0) <= clock.now();
-        return isDue ? await enqueue(intent, envelope) : { kind: 'open' };
+        return isDue ? await enqueue(deps, intent, envelope) : { kind: 'open' };
       }
       const principal = await principals.findByKey(tenantId, envelope.keyId);
-      if (principal !== undefined) return await admitAgain(intent, envelope, principal);
-      await end(envelope, LOST);
+      if (principal !== undefined) return await admitAgain(deps, intent, envelope, principal);
+      await end(deps, envelope, LOST);
     } catch (error) {
       if (!(error instanceof UnreadableError)) throw error;
       log.error('A request that Redis had lost cannot be read.', { requestId, tenantId, error });

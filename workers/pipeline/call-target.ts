@@ -297,13 +297,11 @@ function assertJson({ run, writer }: TargetCall, { finishReason, usage }: Outcom
   throw new NotJsonError(usage, fault, text);
 }
 
-/** Calls a target once, behind its circuit breaker; its text goes through moderation and lease to the caller. */
-export function createCallTarget(deps: CallTargetDeps) {
-  const { adapters, breakers, events, clock, log } = deps;
-  const places = createPlaces(deps);
+/** Makes one call and notes it in the trace. Calls `onBegin` when the first text is released. */
+function createAsk(deps: CallTargetDeps, places: ReturnType<typeof createPlaces>) {
+  const { adapters, events, clock } = deps;
 
-  /** Makes one call and notes it in the trace. Calls `onBegin` when the first text is released. */
-  async function ask(call: TargetCall, place: CallPlace, onBegin: () => void): Promise<ProviderCallResult> {
+  return async function ask(call: TargetCall, place: CallPlace, onBegin: () => void): Promise<ProviderCallResult> {
     const { run, route, writer } = call;
     const { answer, lease } = run;
     const { target, provider } = route;
@@ -339,7 +337,14 @@ export function createCallTarget(deps: CallTargetDeps) {
       opened.durationMs = endedAt - calledAt;
       places.recordDuration(route, opened.durationMs, endedAt);
     }
-  }
+  };
+}
+
+/** Calls a target once, behind its circuit breaker; its text goes through moderation and lease to the caller. */
+export function createCallTarget(deps: CallTargetDeps) {
+  const { breakers, events, log } = deps;
+  const places = createPlaces(deps);
+  const ask = createAsk(deps, places);
 
   return async (call: TargetCall, hasRoomBeside: () => boolean): Promise<Outcome> => {
     const { run, route } = call;

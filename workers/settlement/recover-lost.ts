@@ -41,36 +41,39 @@ const BATCHES_MAX = 10;
 /** How soon a request is due again if it is running or waiting, or could not be brought back. */
 const LOOK_AGAIN_MS = 10_000;
 
+async function recoverOne(
+  { intents, recover, conclude, clock, log }: RecoverLostDeps,
+  { tenantId, requestId }: DueIntent,
+): Promise<void> {
+  try {
+    const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
+    if (intent === undefined) return;
+    const recovery = await recover(intent);
+    if (recovery.kind === 'ended') await conclude(intent);
+    else {
+      await intents.postpone([requestId], clock.now() + (recovery.waitMs ?? LOOK_AGAIN_MS));
+    }
+  } catch (error) {
+    log.error('A request that Redis has lost could not be brought back; a later round tries again.', {
+      requestId,
+      tenantId,
+      error,
+    });
+    await intents.postpone([requestId], clock.now() + LOOK_AGAIN_MS);
+  }
+}
+
+/** The ended requests of which MongoDB has the answer, or need not have it: their intents have no more use. */
+async function withoutMore({ answers }: RecoverLostDeps, ended: readonly DueIntent[]): Promise<ReadonlySet<string>> {
+  const idsOf = (some: readonly DueIntent[]) => some.map(({ requestId }) => requestId);
+  const stored = ended.filter(({ isRedisOnly }) => !isRedisOnly);
+  const answered = stored.length === 0 ? [] : await answers.among(idsOf(stored));
+  return new Set([...idsOf(ended.filter(({ isRedisOnly }) => isRedisOnly)), ...answered]);
+}
+
 /** Brings back requests that Redis has lost, and concludes the intents of those that have ended. */
 function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
-  const { intents, admissions, answers, presence, recover, conclude, clock, log } = deps;
-
-  async function recoverOne({ tenantId, requestId }: DueIntent): Promise<void> {
-    try {
-      const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
-      if (intent === undefined) return;
-      const recovery = await recover(intent);
-      if (recovery.kind === 'ended') await conclude(intent);
-      else {
-        await intents.postpone([requestId], clock.now() + (recovery.waitMs ?? LOOK_AGAIN_MS));
-      }
-    } catch (error) {
-      log.error('A request that Redis has lost could not be brought back; a later round tries again.', {
-        requestId,
-        tenantId,
-        error,
-      });
-      await intents.postpone([requestId], clock.now() + LOOK_AGAIN_MS);
-    }
-  }
-
-  /** The ended requests of which MongoDB has the answer, or need not have it: their intents have no more use. */
-  async function withoutMore(ended: readonly DueIntent[]): Promise<ReadonlySet<string>> {
-    const idsOf = (some: readonly DueIntent[]) => some.map(({ requestId }) => requestId);
-    const stored = ended.filter(({ isRedisOnly }) => !isRedisOnly);
-    const answered = stored.length === 0 ? [] : await answers.among(idsOf(stored));
-    return new Set([...idsOf(ended.filter(({ isRedisOnly }) => isRedisOnly)), ...answered]);
-  }
+  const { intents, admissions, presence, clock } = deps;
 
   /** Looks after one batch of due requests. Returns how many there were. */
   async function lookAfter(shard: number): Promise<number> {
@@ -85,14 +88,14 @@ function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
     const ids = due.map(({ requestId }) => requestId);
     const found = await presence.look(shard, ids);
     const ended = due.filter((_, index) => found[index] === 'ended');
-    const over = await withoutMore(ended);
+    const over = await withoutMore(deps, ended);
     await intents.forget([...over]);
     await intents.postpone(
       ids.filter((_, index) => found[index] === 'open'),
       clock.now() + LOOK_AGAIN_MS,
     );
     for (const [index, one] of due.entries())
-      if (found[index] !== 'open' && !over.has(one.requestId)) await recoverOne(one);
+      if (found[index] !== 'open' && !over.has(one.requestId)) await recoverOne(deps, one);
     return rows.length;
   }
 

@@ -92,25 +92,35 @@ async function mayComeBack(
   return !hasLookedForLost || (await inTime(recoverLost.makeDue(overdue), RECOVER_MS).catch(() => true));
 }
 
-/** Ends what nobody else ends: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
-export function createSweep(deps: SweepDeps) {
-  const { inflight, leases, runPipeline, recoverLost, log } = deps;
-  const { hasReconnectedRecently, isExhausted } = deps;
-  const takeovers = new Set<Promise<unknown>>();
+/** The requests that this process has taken over and runs. */
+function createTakeovers({ runPipeline, log }: SweepDeps) {
+  const running = new Set<Promise<unknown>>();
 
   /** Runs in the background, as a request may take minutes. */
-  function takeOver(shard: number, { requestId, tenantId, fence, deliveries }: Overdue): void {
+  function start(shard: number, { requestId, tenantId, fence, deliveries }: Overdue): void {
     log.warn('A request without a living worker is taken over.', { requestId, tenantId, fence: fence + 1 });
     const handed = { shard, requestId, tenantId, fence: fence + 1, endOnly: deliveries >= DELIVERIES_MAX };
     const takeover = runPipeline(handed)
       .catch((error: unknown) => {
         log.error('A request could not be taken over; a later round tries again.', { requestId, error });
       })
-      .finally(() => takeovers.delete(takeover));
-    takeovers.add(takeover);
+      .finally(() => running.delete(takeover));
+    running.add(takeover);
   }
 
-  async function sweepOne(shard: number, overdue: Overdue, round: Round): Promise<void> {
+  return {
+    start,
+    /** No more may be taken over. */
+    isFull: (): boolean => running.size >= TAKEOVERS_MAX,
+    async idle(): Promise<void> {
+      await Promise.all(running);
+    },
+  };
+}
+
+function createSweepOne(deps: SweepDeps, takeovers: ReturnType<typeof createTakeovers>) {
+  const { inflight, isExhausted } = deps;
+  return async function sweepOne(shard: number, overdue: Overdue, round: Round): Promise<void> {
     const { requestId, state, sent, hasBody, remainingMs, jobPending } = overdue;
     if (state !== 'accepted' && state !== 'running') return inflight.forget(shard, requestId);
     // BullMQ still has the job and hands it out again. If text was sent the sweep does not wait for that: the request can only
@@ -122,10 +132,17 @@ export function createSweep(deps: SweepDeps) {
     if (!hasBody && state === 'accepted' && (await mayComeBack(deps, overdue, round)))
       return inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
     if (!hasBody) return endWithoutBody(deps, shard, overdue);
-    if (takeovers.size >= TAKEOVERS_MAX) return;
+    if (takeovers.isFull()) return;
     await inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
-    takeOver(shard, overdue);
-  }
+    takeovers.start(shard, overdue);
+  };
+}
+
+/** Ends what nobody else ends: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
+export function createSweep(deps: SweepDeps) {
+  const { inflight, leases, recoverLost, hasReconnectedRecently, log } = deps;
+  const takeovers = createTakeovers(deps);
+  const sweepOne = createSweepOne(deps, takeovers);
 
   /** A request that cannot be swept does not stop the others. Returns the number of failures. */
   async function sweepAll(shard: number, batch: readonly Overdue[], round: Round): Promise<number> {
@@ -157,13 +174,11 @@ export function createSweep(deps: SweepDeps) {
         if (!(await leases.hold(shard, TASK))) return;
         const overdue = await inflight.overdue(shard, BATCH);
         const failures = await sweepAll(shard, overdue, round);
-        if (overdue.length < BATCH || failures > 0 || takeovers.size >= TAKEOVERS_MAX) return;
+        if (overdue.length < BATCH || failures > 0 || takeovers.isFull()) return;
       }
     },
     /** Waits for the requests that were taken over. */
-    async idle(): Promise<void> {
-      await Promise.all(takeovers);
-    },
+    idle: takeovers.idle,
     /** Gives up the lead, so that another process can sweep at once. */
     release: (shard: number): Promise<void> => leases.release(shard, TASK),
   };
