@@ -51,6 +51,9 @@ export function useBrowser(): TestBrowser {
     contexts.push(context);
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const page = await context.newPage();
+    await page.addInitScript(`window.shift = 0; new PerformanceObserver((list) => {
+      for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) window.shift += value;
+    }).observe({ type: 'layout-shift', buffered: true })`);
     page.on('request', (request) => {
       const { protocol, hostname } = new URL(request.url());
       if (protocol.startsWith('http') && hostname !== '127.0.0.1') strangers.push(request.url());
@@ -81,7 +84,7 @@ export function useBrowser(): TestBrowser {
 
 /** Opens a page of the console and waits until its data has come. */
 export async function visit(page: Page, path: string): Promise<void> {
-  await page.evaluate(`location.hash = ${JSON.stringify(path)}`);
+  await page.evaluate(`window.shift = 0; location.hash = ${JSON.stringify(path)}`);
   await settle(page);
 }
 
@@ -104,6 +107,15 @@ export async function faultsOf(page: Page): Promise<string[]> {
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
+}
+
+/** The most that a page may move while its data comes, as Chromium counts it. */
+const SHIFT_MAX = 0.02;
+
+/** Tells of what has moved by itself since the address was changed. */
+export async function shiftOf(page: Page): Promise<string[]> {
+  const shift = await page.evaluate<number>('window.shift');
+  return shift > SHIFT_MAX ? [`it moves by ${shift.toFixed(3)} while its data comes`] : [];
 }
 
 /** Finds the elements that reach beyond the width of the window, but for those that scroll by themselves. */

@@ -8,7 +8,7 @@ import { chatOf, postChat } from '../support/chat.ts';
 import { replayLab } from '../support/replay-lab.ts';
 import { useService, useTenant } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { faultsOf, picture, scrolled, settle, useBrowser, visit, wideIn } from './browser.ts';
+import { faultsOf, picture, scrolled, settle, shiftOf, useBrowser, visit, wideIn } from './browser.ts';
 import { playDemo } from './demo-data.ts';
 
 const WRITES = 'an-administrator-token-of-tests-0123456789';
@@ -134,7 +134,7 @@ describe('every page', () => {
     const faults: Record<string, string[]> = {};
     for (const [name, path] of Object.entries(paths())) {
       await visit(shown, path);
-      const found = [...(await faultsOf(shown)), ...(await scrolled(shown))];
+      const found = [...(await shiftOf(shown)), ...(await faultsOf(shown)), ...(await scrolled(shown))];
       if (found.length > 0) faults[name] = found;
       await picture(shown, `operator-${name}-${theme}`);
     }

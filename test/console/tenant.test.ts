@@ -9,7 +9,7 @@ import { apiOf } from '../support/tenant-api.ts';
 import { useService, useStarted, useTenant } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
-import { faultsOf, picture, scrolled, settle, until, useBrowser, visit, wideIn } from './browser.ts';
+import { faultsOf, picture, scrolled, settle, shiftOf, until, useBrowser, visit, wideIn } from './browser.ts';
 import { isDrifting } from '../../workers/settlement/reconcile.ts';
 import { playDemo, reconcileAll } from './demo-data.ts';
 
@@ -334,11 +334,12 @@ describe('every page', () => {
     const faults: Record<string, string[]> = {};
     for (const [name, path] of Object.entries(paths)) {
       await visit(shown, path);
+      const moved = await shiftOf(shown);
       if (name === 'playground') {
         await shown.getByRole('button', { name: 'Send' }).click();
         await shown.locator('main').getByText('Completed').waitFor();
       }
-      const found = [...(await faultsOf(shown)), ...(await scrolled(shown))];
+      const found = [...moved, ...(await faultsOf(shown)), ...(await scrolled(shown))];
       if (found.length > 0) faults[name] = found;
       await picture(shown, `${name}-${theme}`);
     }

@@ -79,21 +79,18 @@ function ProviderTable({ list }: { list: List<Provider> }) {
     { title: 'Address', cell: ({ base_url: url }) => <code class="clip">{url}</code> },
     { title: 'Calls at once', cell: (provider) => <span class="clip">{capacityOf(provider)}</span> },
     { title: 'Changed', cell: ({ updated_at: at }) => <Time at={at} /> },
-    ...(mayWrite
-      ? [
-          {
-            title: '',
-            cell: (provider: Provider) => (
-              <Actions
-                provider={provider}
-                onResult={(found) => {
-                  setResult({ ...found, name: provider.name });
-                }}
-              />
-            ),
-          },
-        ]
-      : []),
+    {
+      title: '',
+      cell: (provider) =>
+        mayWrite && (
+          <Actions
+            provider={provider}
+            onResult={(found) => {
+              setResult({ ...found, name: provider.name });
+            }}
+          />
+        ),
+    },
   ];
   return (
     <Card title="Providers" bare>
@@ -181,7 +178,8 @@ export function Providers() {
       <PageHead title="Providers" about="Who makes the answers, and which of them the next request would call." />
       <ProviderTable list={wholeList(all, providers)} />
       {tiers.error !== null && <ErrorBox error={tiers.error} retry={() => void tiers.refetch()} />}
-      {tiers.data?.data.map((tier) => (
+      {/* A plan needs the state of the breakers, which the providers have. */}
+      {(all === undefined ? undefined : tiers.data)?.data.map((tier) => (
         <Card
           key={tier.id}
           title={`Tier ${tier.id}`}

@@ -202,10 +202,12 @@ function Ledger({ id }: { id: string }) {
   );
 }
 
-const DEEDS: readonly (readonly [Deed, (tenant: Tenant) => string])[] = [
+const countOf = (value: number | null | undefined) => (value === null || value === undefined ? null : count(value));
+
+const DEEDS: readonly (readonly [Deed, (tenant: Tenant | undefined) => string])[] = [
   ['limits', () => 'Limits'],
   ['credits', () => 'Credits'],
-  ['suspend', ({ status }) => (status === 'active' ? 'Suspend' : 'Reactivate')],
+  ['suspend', (tenant) => (tenant?.status === 'suspended' ? 'Reactivate' : 'Suspend')],
   ['close', () => 'Close'],
 ];
 
@@ -222,12 +224,12 @@ export function TenantPage({ params: { id } }: { params: { id: string } }) {
       <PageHead title={tenant?.name ?? 'Tenant'} about={<code>{id}</code>}>
         <CopyButton text={id} label="Copy id" />
         {mayWrite &&
-          tenant !== undefined &&
-          tenant.status !== 'closed' &&
+          tenant?.status !== 'closed' &&
           DEEDS.map(([name, label]) => (
             <Button
               key={name}
               kind={name === 'close' ? 'danger' : undefined}
+              disabled={tenant === undefined}
               onClick={() => {
                 setDeed(name);
               }}
@@ -249,22 +251,19 @@ export function TenantPage({ params: { id } }: { params: { id: string } }) {
         />
       </div>
       <Spend id={id} />
-      {tenant !== undefined && (
+      {query.error === null && (
         <Card title="Settings">
           <Facts
             rows={[
-              ...LIMIT_NAMES.map(
-                (name) =>
-                  [LIMITS[name].replace(/;.*/, ''), tenant[name] === null ? null : count(tenant[name])] as const,
-              ),
-              ['Default tier', tenant.default_model],
+              ...LIMIT_NAMES.map((name) => [LIMITS[name].replace(/;.*/, ''), countOf(tenant?.[name])] as const),
+              ['Default tier', tenant?.default_model],
               [
                 'If a caller leaves',
-                tenant.on_disconnect === 'cancel' ? 'its request is cancelled' : 'its request goes on',
+                tenant && (tenant.on_disconnect === 'cancel' ? 'its request is cancelled' : 'its request goes on'),
               ],
-              ['Answers stay', tenant.retention_seconds === null ? null : `${count(tenant.retention_seconds)} s`],
-              ['Shard', tenant.shard],
-              ['Since', <Time at={tenant.created_at} />],
+              ['Answers stay', tenant?.retention_seconds && `${count(tenant.retention_seconds)} s`],
+              ['Shard', tenant?.shard],
+              ['Since', <Time at={tenant?.created_at} />],
             ]}
           />
         </Card>

@@ -11,6 +11,12 @@ import { Badge, Button, Card, Empty, ErrorBox, Meter, PageHead, Stat, Time } fro
 import { Table, useList, wholeList } from '../ui/table.tsx';
 import { api, useOwnKey } from './api.ts';
 
+const usePurchases = () =>
+  useQuery({
+    queryKey: ['billing', 'purchases'],
+    queryFn: () => ok(api.GET('/billing/purchases', { params: { query: { limit: 10 } } })),
+  });
+
 type Checkout = paths['/billing/checkout/{checkout_id}']['get']['responses'][200]['content']['application/json'];
 type Transaction =
   paths['/billing/transactions']['get']['responses'][200]['content']['application/json']['data'][number];
@@ -180,11 +186,7 @@ function Transactions() {
   );
 }
 
-function Purchases() {
-  const purchases = useQuery({
-    queryKey: ['billing', 'purchases'],
-    queryFn: () => ok(api.GET('/billing/purchases', { params: { query: { limit: 10 } } })),
-  });
+function Purchases({ purchases }: { purchases: ReturnType<typeof usePurchases> }) {
   return (
     <Card bare title="Purchases">
       <Table<Purchase>
@@ -216,6 +218,7 @@ export function Billing() {
   const [{ checkout }] = useParams();
   const isTest = useOwnKey()?.mode === 'test';
   const billing = useQuery({ queryKey: ['billing'], queryFn: () => ok(api.GET('/billing')), refetchInterval: 10_000 });
+  const purchases = usePurchases();
   const { data } = billing;
   const limit = data?.budget.limit ?? undefined;
   const part = data === undefined || limit === undefined ? 0 : data.budget.used / Math.max(1, limit);
@@ -247,8 +250,9 @@ export function Billing() {
       <Card title="Buy credits">
         {isTest ? <Empty title="Test keys buy nothing">Sign in with a live key to buy credits.</Empty> : <Offers />}
       </Card>
-      <Purchases />
-      <Transactions />
+      <Purchases purchases={purchases} />
+      {/* The purchases above may be few or many: what follows comes when their height is known. */}
+      {!purchases.isPending && <Transactions />}
     </>
   );
 }

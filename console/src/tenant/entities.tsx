@@ -153,20 +153,20 @@ export function EntityPage() {
         </Button>
       </PageHead>
       {entity.error !== null && <ErrorBox error={entity.error} />}
-      {data !== undefined && (
+      {entity.error === null && (
         <div class="grid">
           <Card title="About it">
             <Facts
               rows={[
-                ['Name', data.name],
-                ['Subject', data.subject],
-                ['Grade', data.grade],
-                ['Created', <Time key="c" at={data.created_at} />],
+                ['Name', data?.name],
+                ['Subject', data?.subject],
+                ['Grade', data?.grade],
+                ['Created', <Time key="c" at={data?.created_at} />],
               ]}
             />
           </Card>
           <Card title="Metadata">
-            <Code text={JSON.stringify(data.metadata, undefined, 2)} label="Metadata" />
+            <Code text={JSON.stringify(data?.metadata ?? {}, undefined, 2)} label="Metadata" />
           </Card>
         </div>
       )}

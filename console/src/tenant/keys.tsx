@@ -229,11 +229,12 @@ export function KeyPage({ params: { id = '' } }: { params: { id?: string } }) {
     <>
       <PageHead title={data?.name === '' ? 'Key without a name' : (data?.name ?? 'Key')} about={<code>{id}</code>}>
         <CopyButton text={id} label="Copy id" />
-        {data?.status === 'active' &&
+        {(data === undefined || data.status === 'active') &&
           (['edit', 'rotate', 'revoke'] as const).map((action) => (
             <Button
               key={action}
               kind={action === 'revoke' ? 'danger' : undefined}
+              disabled={data === undefined}
               onClick={() => {
                 setOpen(action);
               }}

@@ -5,7 +5,7 @@ import { Link } from 'wouter-preact';
 import { ok } from '../shell/api.ts';
 import { Chart, toSeries } from '../ui/chart.tsx';
 import { compact, count, credits, duration, share } from '../ui/format.ts';
-import { Badge, Card, Empty, ErrorBox, Meter, PageHead, Stat, Time } from '../ui/parts.tsx';
+import { Badge, Card, Empty, ErrorBox, Meter, PageHead, Stat } from '../ui/parts.tsx';
 import type { Tone } from '../ui/parts.tsx';
 import { api, curl, useScope } from './api.ts';
 import { RequestsTable } from './requests-table.tsx';
@@ -56,7 +56,7 @@ function Money() {
           ) : (
             <>
               <Meter value={used ?? 0} label={`${share(used ?? 0)} of the budget is used`} />
-              {compact(budget.used)} of {compact(budget.limit)} tokens; resets <Time at={budget.resets_at} />
+              {compact(budget.used)} of {compact(budget.limit)} tokens
             </>
           )
         }
@@ -82,7 +82,7 @@ function ErrorsToday() {
   const isKnown = ended.every(([, of]) => of !== undefined);
   return (
     <Stat
-      label="Errors today"
+      label="Errors today (UTC)"
       value={isKnown ? `${count(all)}${ended.some(([, of]) => of?.more === '+') ? '+' : ''}` : undefined}
       {...(all === 0 ? {} : { tone: 'failed' as const })}
       note={
@@ -97,7 +97,7 @@ function ErrorsToday() {
               )}{' '}
             </span>
           ))}
-          since <Time at={from} />
+          {isKnown && all === 0 ? 'none is listed' : 'listed'}
         </>
       }
     />
@@ -202,19 +202,24 @@ interface Attention {
   word: string;
 }
 
-function useAttention(): Attention[] {
+/** Undefined until all of it is known. */
+function useAttention(): Attention[] | undefined {
   const [sees, seesHooks, seesKeys] = [useScope('billing'), useScope('webhooks'), useScope('keys')];
-  const billing = useQuery({ queryKey: ['billing'], queryFn: () => ok(api.GET('/billing')), enabled: sees }).data;
-  const hooks = useQuery({
-    queryKey: ['webhooks', 'attention'],
-    queryFn: () => ok(api.GET('/webhooks', { params: { query: { limit: 100 } } })),
-    enabled: seesHooks,
-  }).data;
-  const keys = useQuery({
-    queryKey: ['keys', 'attention'],
-    queryFn: () => ok(api.GET('/keys', { params: { query: { limit: 100 } } })),
-    enabled: seesKeys,
-  }).data;
+  const asked = [
+    useQuery({ queryKey: ['billing'], queryFn: () => ok(api.GET('/billing')), enabled: sees }),
+    useQuery({
+      queryKey: ['webhooks', 'attention'],
+      queryFn: () => ok(api.GET('/webhooks', { params: { query: { limit: 100 } } })),
+      enabled: seesHooks,
+    }),
+    useQuery({
+      queryKey: ['keys', 'attention'],
+      queryFn: () => ok(api.GET('/keys', { params: { query: { limit: 100 } } })),
+      enabled: seesKeys,
+    }),
+  ] as const;
+  if (asked.some(({ isLoading }) => isLoading)) return undefined;
+  const [billing, hooks, keys] = [asked[0].data, asked[1].data, asked[2].data];
   const soon = Date.now() / 1_000 + 7 * DAY_SECONDS;
   const { budget } = billing ?? {};
   return [
@@ -257,10 +262,44 @@ function useAttention(): Attention[] {
   ];
 }
 
+const AttentionLink = ({ text, to, word }: Attention) => (
+  <div class="row between">
+    <span class="break">{text}</span>
+    <Link href={to}>{word}</Link>
+  </div>
+);
+
+/** Its place is kept while nothing is known, and several take no more until they are unfolded: nothing below it moves. */
+function NeedsAttention() {
+  const items = useAttention();
+  const first = items?.[0];
+  if (items === undefined || first === undefined)
+    return (
+      <div class="notice attention" {...(items === undefined ? {} : { 'data-tone': 'success' })} role="status">
+        {items === undefined ? <span class="skeleton" /> : 'Nothing needs your attention.'}
+      </div>
+    );
+  return (
+    <div class="notice attention" data-tone={first.tone} role="status">
+      {items.length === 1 ? (
+        <AttentionLink {...first} />
+      ) : (
+        <details>
+          <summary>
+            {first.text} And {count(items.length - 1)} more.
+          </summary>
+          {items.map((item) => (
+            <AttentionLink key={item.text} {...item} />
+          ))}
+        </details>
+      )}
+    </div>
+  );
+}
+
 export function Overview() {
   const [seesUsage, seesBilling, isChat] = [useScope('usage'), useScope('billing'), useScope('chat')];
   const seesRequests = useScope('chat.stream') || isChat;
-  const attention = useAttention();
   const recent = useRecentRequests(seesRequests);
   return (
     <>
@@ -271,12 +310,7 @@ export function Overview() {
           </Link>
         )}
       </PageHead>
-      {attention.map(({ tone, text, to, word }) => (
-        <div key={text} class="notice row between" data-tone={tone} role="status">
-          <span class="row break">{text}</span>
-          <Link href={to}>{word}</Link>
-        </div>
-      ))}
+      <NeedsAttention />
       <div class="stats">
         {seesBilling && <Money />}
         {seesRequests && <Times />}

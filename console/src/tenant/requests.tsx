@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
-import { ok, queries } from '../shell/api.ts';
+import { ok } from '../shell/api.ts';
 import { navigate, useParams } from '../shell/router.ts';
 import { Field, Select, textOf } from '../ui/field.tsx';
 import { count, credits, localTime } from '../ui/format.ts';
@@ -144,6 +144,15 @@ function spansOf(times: Timed, now: number): Span[] {
   ];
 }
 
+/** Finds a request in the list, however old: as the one behind the one that came after it, or as the newest. */
+async function summaryOf(id: string): Promise<RequestSummary | null> {
+  const firstOf = async (place: { after?: string; order?: 'asc' }) =>
+    (await ok(api.GET('/requests', { params: { query: { limit: 1, ...place } } }))).data[0];
+  const newer = await firstOf({ after: id, order: 'asc' });
+  const found = await firstOf(newer === undefined ? {} : { after: newer.id });
+  return found?.id === id ? found : null;
+}
+
 export function RequestPage({ params: { id = '' } }: { params: { id?: string } }) {
   const [error, setError] = useState<unknown>();
   const request = useQuery({
@@ -155,12 +164,7 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
   const summary = useQuery({
     queryKey: ['requests', 'one', id],
     enabled: request.error !== null,
-    queryFn: async () => {
-      const lists = queries.getQueriesData<{ data?: RequestSummary[] }>({ queryKey: ['requests'] });
-      const latest = await ok(api.GET('/requests', { params: { query: { limit: 100 } } }));
-      const known = [...lists.flatMap(([, list]) => list?.data ?? []), ...latest.data];
-      return known.find((row) => row.id === id) ?? null;
-    },
+    queryFn: () => summaryOf(id),
   }).data;
   const { data } = request;
   const isRunning = data?.status === 'queued' || data?.status === 'in_progress';
@@ -183,9 +187,9 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
         )}
       </PageHead>
       {error !== undefined && <ErrorBox error={error} />}
-      {request.error !== null && <ErrorBox error={request.error} />}
+      {request.error !== null && summary === null && <ErrorBox error={request.error} />}
       {request.error !== null && summary !== undefined && summary !== null && (
-        <Card title="What is kept of it">
+        <Card title="What is kept of it; its answer is not, or was never made">
           <Facts
             rows={[
               ['Status', <Badge key="s">{summary.status}</Badge>],

@@ -297,7 +297,7 @@ export function WebhookPage({ params: { id = '' } }: { params: { id?: string } }
           />
         </Card>
       )}
-      <Deliveries id={id} />
+      {!hook.isPending && <Deliveries id={id} />}
       {open === 'edit' && data !== undefined && (
         <FormDialog
           title="Change the webhook"
