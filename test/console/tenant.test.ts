@@ -202,6 +202,16 @@ it('a request is found by its id, with its timeline and its answer', async () =>
   expect(page.url()).toMatch(/#\/requests$/);
 });
 
+it('a request whose answer is gone is found by its address, the oldest too', async () => {
+  const { data } = (await api('get', '/requests?status=refused&order=asc&limit=1')).body;
+  await visit(page, `/requests/${data[0].id}`);
+  await main().getByText('What is kept of it').waitFor();
+  expect(await main().textContent()).toContain(data[0].error_code);
+
+  await visit(page, '/requests/req_nothing');
+  await main().getByRole('button', { name: 'Copy request id' }).waitFor();
+});
+
 it('a key is made, is shown once, works, and is revoked', async () => {
   await visit(page, '/keys');
   await button('Create a key').click();

@@ -70,7 +70,7 @@ function useEnded(status: 'failed' | 'refused', from: number) {
   const { data } = useQuery({
     queryKey: ['requests', 'today', status, from],
     queryFn: () => ok(api.GET('/requests', { params: { query: { status, start_time: String(from), limit: SAMPLE } } })),
-    refetchInterval: 10_000,
+    refetchInterval: 30_000,
   });
   return data === undefined ? undefined : { count: data.data.length, more: data.has_more ? '+' : '' };
 }

@@ -161,11 +161,12 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
     refetchInterval: ({ state: { data } }) =>
       data?.status === 'queued' || data?.status === 'in_progress' ? 500 : false,
   });
-  const summary = useQuery({
+  const kept = useQuery({
     queryKey: ['requests', 'one', id],
     enabled: request.error !== null,
     queryFn: () => summaryOf(id),
-  }).data;
+  });
+  const summary = kept.data ?? undefined;
   const { data } = request;
   const isRunning = data?.status === 'queued' || data?.status === 'in_progress';
   const cancel = () =>
@@ -187,8 +188,8 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
         )}
       </PageHead>
       {error !== undefined && <ErrorBox error={error} />}
-      {request.error !== null && summary === null && <ErrorBox error={request.error} />}
-      {request.error !== null && summary !== undefined && summary !== null && (
+      {request.error !== null && !kept.isFetching && summary === undefined && <ErrorBox error={request.error} />}
+      {request.error !== null && summary !== undefined && (
         <Card title="What is kept of it; its answer is not, or was never made">
           <Facts
             rows={[
