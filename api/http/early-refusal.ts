@@ -8,6 +8,7 @@ import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { contextOf, principalOf } from './request-context.ts';
 import type { Guard } from './request-context.ts';
+import { codingName } from './read-body.ts';
 import { setKeyHeaders } from './count-requests.ts';
 import { idempotencyKeyOf, idempotencyNameOf } from './request-terms.ts';
 import { putNewest } from '../../shared/domain/bounded-map.ts';
@@ -36,13 +37,9 @@ function sentBytesOf({ headers }: Request): number {
   return headers['content-length'] === undefined ? Infinity : Number(headers['content-length']);
 }
 
-function isEncoded({ headers }: Request): boolean {
-  return (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
-}
-
 /** A body that is large or may turn out to be: compressed, or of unknown length. */
 function isCostly(req: Request): boolean {
-  return isEncoded(req) || sentBytesOf(req) > COSTLY_BYTES;
+  return codingName(req) !== '' || sentBytesOf(req) > COSTLY_BYTES;
 }
 
 export interface EarlyRefusal {
@@ -121,7 +118,7 @@ export function createEarlyRefusal(
       setKeyHeaders(res, principalOf(res), found);
       return refusal;
     };
-    const mayBeSmall = found.verdict !== 'rpm' && !isEncoded(req) && sentBytesOf(req) === Infinity;
+    const mayBeSmall = found.verdict !== 'rpm' && codingName(req) === '' && sentBytesOf(req) === Infinity;
     if (!mayBeSmall) throw fault();
     contextOf(res).bodyLimit = { bytes: COSTLY_BYTES, fault };
   }

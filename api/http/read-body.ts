@@ -146,11 +146,17 @@ export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: Tu
 /** How a body is compressed; undefined: it is not. */
 export type Encoding = 'gzip' | 'deflate' | 'br' | undefined;
 
+/** The name in the header, in lower case; empty: there is none. */
+export function codingName({ headers }: Request): string {
+  const name = (headers['content-encoding'] ?? '').trim().toLowerCase();
+  return name === 'identity' ? '' : name;
+}
+
 /** Throws `unsupported_media_type`. */
-export function encodingOf({ headers }: Request): Encoding {
-  const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase();
+export function encodingOf(req: Request): Encoding {
+  const encoding = codingName(req);
   switch (encoding) {
-    case 'identity':
+    case '':
       return undefined;
     // RFC 9110 section 8.4.1.3: an old name of gzip.
     case 'x-gzip':

@@ -124,10 +124,9 @@ export function wholeUsage({ input, cacheCreation = 0, cacheRead = 0, output }: 
   return withKinds(counts, { cachedTokens: cacheRead, cacheWriteTokens: cacheCreation });
 }
 
-/** A `tool_use` block as OpenAI's call; a stream gives its input in later events. */
-function toCall({ id, name, input }: Fields, isWhole: boolean): Fields {
-  const isGiven = isWhole || (isRecord(input) && Object.keys(input).length > 0);
-  return { id, type: 'function', function: { name, arguments: isGiven ? JSON.stringify(input ?? {}) : '' } };
+/** A `tool_use` block as OpenAI's call. */
+function toCall({ id, name, input }: Fields): Fields {
+  return { id, type: 'function', function: { name, arguments: JSON.stringify(input ?? {}) } };
 }
 
 /** Reads the begin of a block, or a part of one. Callers of plain text get neither reasoning nor calls of tools. */
@@ -138,7 +137,7 @@ function parseBlock({ index: block, content_block: begun, delta }: Fields, passe
   if (passed === undefined) return { kind: 'other' };
   if (type === 'thinking' || type === 'thinking_delta') return { kind: 'reasoning', text: textIn(part['thinking']) };
   if (!offersTools(passed)) return { kind: 'other' };
-  if (type === 'tool_use') return { kind: 'call', block, call: toCall(part, false) };
+  if (type === 'tool_use') return { kind: 'call', block, call: toCall(part) };
   return type === 'input_json_delta'
     ? { kind: 'arguments', block, json: textIn(part['partial_json']) }
     : { kind: 'other' };
@@ -193,7 +192,7 @@ export function parseMessage(message: Record<string, unknown>, passed?: Passed):
   return {
     text: textOf('text'),
     reasoning: passed === undefined ? '' : textOf('thinking'),
-    calls: calls.map((block, index) => ({ index, ...toCall(block, true) })),
+    calls: calls.map((block, index) => ({ index, ...toCall(block) })),
     finishReason,
     usage: wholeUsage(toUsage(message['usage'])),
     model: modelName(message['model']),
@@ -214,28 +213,34 @@ function cutShort(): ProviderError {
 
 /** Tells a stream's calls of tools as the deltas of OpenAI's streams. */
 function openCalls(sink: ProviderSink) {
-  const calls = new Map<unknown, { index: number; hasArguments: boolean }>();
+  /** `given` is the input with which a block began: it counts unless later events give one. */
+  const calls = new Map<unknown, { index: number; given: unknown; hasArguments: boolean }>();
   const tell = (call: Fields) => {
     sink({ kind: 'delta', ...toDelta({ tool_calls: [call] }) });
   };
-  function proceed(block: unknown, json: string): void {
+  function proceed(block: unknown, json: unknown): void {
     const call = calls.get(block);
     if (call === undefined || json === '') return;
     call.hasArguments = true;
     tell({ index: call.index, function: { arguments: json } });
   }
+  function end(block: unknown): void {
+    const call = calls.get(block);
+    if (call?.hasArguments === false) proceed(block, call.given);
+  }
   return {
     count: () => calls.size,
     begin(block: unknown, call: Fields): void {
       const index = calls.size;
-      const { arguments: given } = call['function'] as Fields;
-      calls.set(block, { index, hasArguments: given !== '' });
-      tell({ index, ...call });
+      const { name, arguments: given } = call['function'] as Fields;
+      calls.set(block, { index, given, hasArguments: false });
+      tell({ index, ...call, function: { name, arguments: '' } });
     },
     proceed,
-    /** A tool without parameters gets no input. */
-    end(block: unknown): void {
-      if (calls.get(block)?.hasArguments === false) proceed(block, '{}');
+    end,
+    /** Some servers end no block. */
+    endAll() {
+      for (const block of calls.keys()) end(block);
     },
   };
 }
@@ -250,6 +255,7 @@ function openStream(sink: ProviderSink, passed: Passed): ProviderStreamReader {
     if (ended) return;
     if (finishReason === undefined) throw cutShort();
     if (finishReason === 'tool_calls' && calls.count() === 0) throw toolless();
+    calls.endAll();
     ended = true;
     sink({ kind: 'end', finishReason, usage: wholeUsage(usage), model });
   }

@@ -48,6 +48,8 @@ export function openAiHeaders({ baseUrl, apiKey }: Provider): Record<string, str
 /** The parts of a chat completion, or of one chunk of it, that this service reads. */
 export interface Completion extends ReadFacts, Besides {
   text: string;
+  /** It was read from a `delta`. */
+  isDelta: boolean;
 }
 
 interface ReadEnd {
@@ -185,10 +187,16 @@ const NO_BESIDES: Besides = {
   beside: undefined,
 };
 
-/** Reads one chunk (`delta`) or a whole answer (`message`). Throws a ProviderError on anything else. */
+/** The one choice that was asked for: some servers give more, each with its index. */
+const isFirst = (choice: Fields) => Number(choice['index'] ?? 0) === 0;
+
+/**
+ * Reads a whole answer (`message`) or one chunk: its `delta` or, with `either`, the message of a server that has none.
+ * Throws a ProviderError on anything else.
+ */
 export function parseCompletion(
   value: Record<string, unknown>,
-  part: 'delta' | 'message',
+  part: 'delta' | 'message' | 'either',
   passed?: ProviderCall['passed'],
 ): Completion {
   const choices: unknown = value['choices'];
@@ -196,20 +204,22 @@ export function parseCompletion(
   const groq = isRecord(value['x_groq']) ? value['x_groq'] : undefined;
   const error = errorOf(value, Array.isArray(choices)) ?? (groq && errorOf(groq, true));
   if (error !== undefined) throw errorInAnswer(error);
-  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  const choice = Array.isArray(choices) ? choices.filter(isRecord).find(isFirst) : undefined;
   const usage = usageIn(value, groq, choice);
   const model = modelName(value['model']);
-  if (!isRecord(choice)) {
+  if (choice === undefined) {
     if (part === 'message') throw new ProviderError('transient', 'The provider sent an answer without a choice');
     // Usage alone, or a heartbeat.
-    return { text: '', usage, model, isRefusal: false, ...NO_BESIDES, ...NO_END };
+    return { text: '', isDelta: false, usage, model, isRefusal: false, ...NO_BESIDES, ...NO_END };
   }
-  const said = isRecord(choice[part]) ? choice[part] : {};
+  const { delta, message } = choice;
+  const isDelta = part !== 'message' && isRecord(delta);
+  const said = isDelta ? delta : part !== 'delta' && isRecord(message) ? message : {};
   const text = toText(said['content']);
   // Callers of OpenAI's API get it as such.
   const refusal = text === '' && passed === undefined && typeof said['refusal'] === 'string' ? said['refusal'] : '';
   const besides = besidesOf(choice, said, passed);
-  return { text: text || refusal, usage, model, isRefusal: refusal !== '', ...besides, ...readEnding(choice) };
+  return { text: text || refusal, isDelta, usage, model, isRefusal: refusal !== '', ...besides, ...readEnding(choice) };
 }
 
 /** The parts of an answer that were read. */
@@ -261,6 +271,8 @@ function openStream(sink: ProviderSink, passed: ProviderCall['passed']): Provide
   };
   /** Text has followed a finish reason: this server gives one with every chunk. */
   let isEarly = false;
+  /** A delta has said something: a message behind it repeats the whole answer, as MiniMax does. */
+  let hasDeltas = false;
   let isDone = false;
   let ended = false;
   function finish(): void {
@@ -271,6 +283,7 @@ function openStream(sink: ProviderSink, passed: ProviderCall['passed']): Provide
   }
   function onSaid(chunk: Completion): void {
     isEarly ||= end.finishReason !== undefined;
+    hasDeltas ||= chunk.isDelta;
     end.hasText ||= chunk.text !== '';
     end.hasCalls ||= chunk.behind.some(isCall);
     tell(chunk, sink);
@@ -278,10 +291,11 @@ function openStream(sink: ProviderSink, passed: ProviderCall['passed']): Provide
   return {
     read(event) {
       if (ended) return;
-      const chunk = parseCompletion(event, 'delta', passed);
+      const chunk = parseCompletion(event, hasDeltas ? 'delta' : 'either', passed);
       // Whatever the sink throws, the text of this chunk has not been taken, so the answer is not whole.
       if (chunk.text !== '' || saysMore(chunk)) onSaid(chunk);
-      end.usage = chunk.usage ?? end.usage;
+      // Zeros behind a count are none.
+      if (chunk.usage?.completionTokens !== 0 || !end.usage?.completionTokens) end.usage = chunk.usage ?? end.usage;
       end.model ??= chunk.model;
       end.finishReason = chunk.finishReason ?? end.finishReason;
       end.isRefusal ||= chunk.isRefusal;
@@ -319,13 +333,21 @@ function toEmbeddingsBody({ model, messages, task, passed }: ProviderCall): stri
   });
 }
 
+/** Reads a list of numbers, or base64 of 32-bit floats; empty: it is neither. */
+function floatsOf(vector: unknown): Float32Array<ArrayBuffer> {
+  if (Array.isArray(vector)) return new Float32Array(vector.every((each) => typeof each === 'number') ? vector : []);
+  const isCoded = typeof vector === 'string' && /^[A-Za-z0-9+/]+={0,2}$/.test(vector);
+  const bytes = new Uint8Array(Buffer.from(isCoded ? vector : '', 'base64'));
+  return new Float32Array(bytes.length % Float32Array.BYTES_PER_ELEMENT === 0 ? bytes.buffer : []);
+}
+
 /** A vector as base64 of 32-bit floats, in whichever form the server sends it. Throws a ProviderError. */
 function vectorOf(item: unknown): string {
-  const vector: unknown = isRecord(item) ? item['embedding'] : undefined;
-  if (typeof vector === 'string' && vector !== '' && /^[A-Za-z0-9+/]+={0,2}$/.test(vector)) return vector;
-  if (!Array.isArray(vector) || vector.length === 0 || !vector.every((number) => Number.isFinite(number)))
+  const floats = floatsOf(isRecord(item) ? item['embedding'] : undefined);
+  // A number that is too large for 32 bits is infinite by now.
+  if (floats.length === 0 || !floats.every((float) => Number.isFinite(float)))
     throw new ProviderError('transient', 'The provider sent something else than a vector');
-  return Buffer.from(new Float32Array(vector as number[]).buffer).toString('base64');
+  return Buffer.from(floats.buffer).toString('base64');
 }
 
 function readEmbeddings({ messages, task, model }: ProviderCall) {

@@ -80,16 +80,18 @@ const DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
   zstd: (bytes) => zstdDecompressSync(bytes, LIMITS),
 };
 
+/** Words in the header of a body that is in no coding. */
+const NO_CODINGS: readonly string[] = ['', 'identity', 'utf-8', 'utf8'];
+
 interface CodedReader extends AnswerReader {
   /** The body has ended. */
   end(): void;
 }
 
 /** Reads a body in a coding that was not asked for: in one go at its end, because no server is known that streams so. */
-function readCoded(coding: string, reader: AnswerReader): CodedReader {
+function readCoded(name: string, reader: AnswerReader): CodedReader {
   const body = collectBody(CODED_BYTES_MAX);
   function decode(): Buffer {
-    const name = coding.trim().toLowerCase();
     try {
       const decoder = Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined;
       if (decoder !== undefined) return decoder(body.bytes());
@@ -149,8 +151,8 @@ export async function postToProvider(
   function openReader(head: HttpHead): AnswerReader {
     if (head.status !== 200) refused = head;
     reader = head.status === 200 ? onAnswer(head) : reply;
-    const coding = head.header('content-encoding');
-    if (coding === undefined || coding === 'identity') return reader;
+    const coding = (head.header('content-encoding') ?? '').trim().toLowerCase();
+    if (NO_CODINGS.includes(coding)) return reader;
     coded = readCoded(coding, reader);
     return coded;
   }

@@ -86,7 +86,8 @@ describe('a compressed body', () => {
     ['x-gzip', gzipSync(BODY)],
     ['deflate', deflateSync(BODY)],
     ['br', brotliCompressSync(BODY)],
-    ['identity', Buffer.from(BODY)],
+    ['Identity', Buffer.from(BODY)],
+    ['', Buffer.from(BODY)],
   ])('a compressed body is read: %s', async (encoding, body) => {
     expect((await sendRaw(body, { 'Content-Encoding': encoding })).status).toBe(200);
   });

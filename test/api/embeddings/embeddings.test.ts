@@ -282,11 +282,14 @@ describe('providers of embeddings', () => {
   it.each([
     ['too few vectors', [{ index: 0, embedding: [1] }]],
     ['no vectors', [{ embedding: 'no base64!' }, { embedding: null }]],
+    ['numbers that no 32 bits hold', [{ embedding: [1e39, 1] }, { embedding: [1, 1] }]],
+    ['what is no number', [{ embedding: Buffer.from(Float32Array.of(NaN, Infinity).buffer).toString('base64') }, {}]],
+    ['base64 of no float', [{ embedding: 'A' }, { embedding: 'AAAA' }]],
   ])('that send %s are followed by the next one', async (_name, data) => {
     const response = await answered(data);
 
     expect(response.status).toBe(200);
-    expect(vectorsOf(response)).toHaveLength(2);
+    expect(vectorsOf(response).flat()).toEqual(Array(4).fill(expect.any(Number)));
   });
 
   it('with a window that an input exceeds refuse it by its name', async () => {

@@ -117,6 +117,42 @@ const STREAMS: [string, string, ProviderEvent[]][] = [
     [text('Hi'), end()],
   ],
   [
+    'more choices than were asked for, of which the first counts',
+    sse(
+      {
+        choices: [{ index: 1, delta: { content: 'No' }, finish_reason: 'length' }, ...choice({ content: 'H' }).choices],
+      },
+      { choices: [{ index: 1, delta: { content: 'No' }, finish_reason: 'length' }] },
+      choice({ content: 'i' }, 'stop', { usage: USAGE }),
+    ),
+    [text('H'), text('i'), end()],
+  ],
+  [
+    'messages in place of deltas',
+    sse(
+      { choices: [{ message: { content: 'H' } }] },
+      { choices: [{ message: { content: 'i' }, finish_reason: 'stop' }], model: 'm', usage: USAGE },
+    ),
+    [text('H'), text('i'), end()],
+  ],
+  [
+    'MiniMax: the whole message behind its deltas',
+    sse(choice({ content: 'Hi' }), {
+      ...choice({}),
+      choices: [{ index: 0, message: { content: 'Hi' }, finish_reason: 'stop' }],
+      usage: USAGE,
+    }),
+    [text('Hi'), end()],
+  ],
+  [
+    'a count, and zeros behind it',
+    sse(
+      choice({ content: 'Hi' }, 'stop', { usage: USAGE }),
+      choice({}, null, { usage: { prompt_tokens: 0, completion_tokens: 0 } }),
+    ),
+    [text('Hi'), end()],
+  ],
+  [
     'a count of zero, which is a number',
     sse(choice({ content: 'Hi' }), choice({}, 'stop', { usage: { prompt_tokens: 0, completion_tokens: 0 } })),
     [text('Hi'), end('stop', { promptTokens: 0, completionTokens: 0 })],

@@ -57,6 +57,10 @@ const ANTHROPIC_STREAM = data(
   { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 12 } },
   { type: 'message_stop' },
 );
+const ANTHROPIC_TWICE = ANTHROPIC_STREAM.replace(
+  '"name":"weather","input":{}',
+  '"name":"weather","input":{"city":"B"}',
+).replaceAll(/data: \{"type":"content_block_stop".*\n\n/g, '');
 const ANTHROPIC_DOCUMENT = JSON.stringify({
   type: 'message',
   content: [
@@ -89,6 +93,7 @@ describe('a provider that calls tools', () => {
     ['openai', 'a stream', OPENAI_STREAM],
     ['openai', 'a document', OPENAI_DOCUMENT],
     ['anthropic', 'a stream', ANTHROPIC_STREAM],
+    ['anthropic', 'a stream that tells an input twice and ends no block', ANTHROPIC_TWICE],
     ['anthropic', 'a document', ANTHROPIC_DOCUMENT],
   ] as const)('speaks %s in %s: its calls, reasoning and text are told as OpenAI has them', async (kind, _as, body) => {
     const read = await ask(kind, body, { passed: PASSED });

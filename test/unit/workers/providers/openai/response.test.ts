@@ -155,12 +155,20 @@ describe('usage', () => {
 });
 
 describe('an answer that cannot be read', () => {
-  it.each(['', '{', 'null', '[]', '"text"', '{}', '{"choices":{}}', '{"choices":"none"}', '{"choices":[]}'])(
-    'is the provider’s fault, and another try may help: %s',
-    (json) => {
-      expect(errorOf(json, 'message')).toMatchObject({ fault: 'transient' });
-    },
-  );
+  it.each([
+    '',
+    '{',
+    'null',
+    '[]',
+    '"text"',
+    '{}',
+    '{"choices":{}}',
+    '{"choices":"none"}',
+    '{"choices":[]}',
+    '{"choices":[{"index":1,"message":{"content":"Hi"},"finish_reason":"stop"}]}',
+  ])('is the provider’s fault, and another try may help: %s', (json) => {
+    expect(errorOf(json, 'message')).toMatchObject({ fault: 'transient' });
+  });
 
   it.each([[{ message: '', type: '', param: '', code: null }], [{}], [''], [false], [0], [null]])(
     'is none where its error says nothing: %j',
