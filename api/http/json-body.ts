@@ -72,6 +72,28 @@ function excessOf(json: Buffer, valuesMax: number): 'too many values' | 'too dee
   return undefined;
 }
 
+/** Levels of a text that was refused for its size that are read all the same. */
+const OUTLINE_DEPTH = 2;
+
+/** The upper levels of a text, in which a zero stands for every list and object further down. */
+export function outlineOf(json: Buffer): Buffer {
+  const outline = Buffer.alloc(json.length);
+  let length = 0;
+  let depth = 0;
+  for (let index = 0; index < json.length; index += 1) {
+    const byte = json.readUInt8(index);
+    const end = byte === QUOTE ? endOfString(json, index) : index;
+    const opens = byte === OPENING_BRACKET || byte === OPENING_BRACE;
+    if (opens) depth += 1;
+    if (depth <= OUTLINE_DEPTH)
+      length = byte === QUOTE ? length + json.copy(outline, length, index, end + 1) : outline.writeUInt8(byte, length);
+    else if (opens && depth === OUTLINE_DEPTH + 1) length += outline.write('0', length);
+    if (byte === CLOSING_BRACKET || byte === CLOSING_BRACE) depth -= 1;
+    index = end;
+  }
+  return outline.subarray(0, length);
+}
+
 function decode(json: Buffer): string | undefined {
   try {
     return decoder.decode(json);

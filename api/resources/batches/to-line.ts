@@ -6,11 +6,11 @@ import { parseChatBody } from '../../chat/chat-body.ts';
 import type { ParsedChatBody } from '../../chat/chat-body.ts';
 import { parseCompletionsBody } from '../../chat/completions-body.ts';
 import { parseEmbeddingsBody } from '../../chat/inputs-endpoints.ts';
-import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import { checkAgainst, isRecord } from '../../../shared/contracts/parse.ts';
 import { toErrorDetail } from '../../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { JSON_DEPTH_MAX, parseJson } from '../../http/json-body.ts';
+import { JSON_DEPTH_MAX, outlineOf, parseJson } from '../../http/json-body.ts';
 import type { Piece, Place } from './scan-value.ts';
 
 /** A request of a batch may be as large as a body of the chat route. */
@@ -118,6 +118,14 @@ function readItem(item: object): BatchLine {
   return { customId, requestJson: JSON.stringify(request), ...(entityId === undefined ? {} : { entityId }) };
 }
 
+/** A request that is too much to read keeps its name, and the entity that the name may be about. */
+function named(line: BatchLine, json: Buffer): BatchLine {
+  const { value } = { value: undefined, ...parseJson(outlineOf(json), bodyValuesMax) };
+  if (!isRecord(value)) return line;
+  const { customId, entityId } = readItem(value);
+  return { ...line, customId, ...(entityId === undefined ? {} : { entityId }) };
+}
+
 /**
  * Reads one request. Its errors go into its own result and affect no other request; throws `invalid_request` on bytes
  * that make the whole body unreadable.
@@ -127,13 +135,11 @@ export function toLine({ place, json }: Piece, isWhole: boolean): BatchLine {
   const parsed = parseJson(json, bodyValuesMax);
   switch (parsed.kind) {
     case 'value':
-      return typeof parsed.value === 'object' && parsed.value !== null && !Array.isArray(parsed.value)
-        ? readItem(parsed.value)
-        : refused(place, 'must be a JSON object');
+      return isRecord(parsed.value) ? readItem(parsed.value) : refused(place, 'must be a JSON object');
     case 'too many values':
-      return refused(place, `must not hold more than ${bodyValuesMax} values`);
+      return named(refused(place, `must not hold more than ${bodyValuesMax} values`), json);
     case 'too deep':
-      return refused(place, `must not be nested deeper than ${JSON_DEPTH_MAX} levels`);
+      return named(refused(place, `must not be nested deeper than ${JSON_DEPTH_MAX} levels`), json);
     case 'not json':
       if (!isWhole) return refused(place, 'is not valid JSON');
       throw new ServiceError('invalid_request', `${place.name} is not valid JSON, nor is the request body.`);

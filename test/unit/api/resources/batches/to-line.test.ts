@@ -149,6 +149,18 @@ describe('a request of a batch', () => {
     expect(faultOf(toLine({ place: LINE, json }, true)).message).toContain('values');
   });
 
+  it.each([
+    ['nested too deep', `${'['.repeat(120)}"]"${']'.repeat(120)}`, 'deeper than 100 levels'],
+    ['of too many values', `[${'[],'.repeat(200_000)}[]]`, 'values'],
+  ])('keeps its custom_id where its body is %s', (_what, messages, say) => {
+    const json = Buffer.from(`{"body": {"entity_id": "pupil", "messages": ${messages}}, "custom_id": "a \\"[{"}`);
+
+    const line = toLine({ place: LINE, json }, true);
+
+    expect(line).toMatchObject({ customId: 'a "[{', entityId: 'pupil' });
+    expect(faultOf(line).message).toContain(say);
+  });
+
   it('makes the whole body unreadable where its bytes do, or where it is a part of it', () => {
     const bytes = Buffer.from([0x22, 0xff, 0x22]);
     expect(() => toLine({ place: LINE, json: bytes }, false)).toThrow('Line 7 is not in UTF-8.');
