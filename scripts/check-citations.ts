@@ -1,6 +1,6 @@
 /**
- * `node scripts/check-citations.ts`: every `docs/….md#anchor` in comments and pages, and every relative link and
- * anchor of a page, must lead somewhere. Exit code 1 if one does not.
+ * `node scripts/check-citations.ts`: every `docs/….md#anchor` in comments and pages, every relative link and anchor of a
+ * page, and every test that docs/security.md names must lead somewhere. Exit code 1 if one does not.
  */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -34,6 +34,8 @@ const CITATION = /\b(docs\/[\w/.-]+\.md)\b(?:#([\w-]*\w))?/gu;
 const LINK = /!?\[(?:[^\]\\]|\\.)*\]\(([^()\s]+(?:\([^()\s]*\))?)\)/gu;
 const HEADING = /^#{1,6} +(.+?) *$/gmu;
 const ANCHOR = /<a id="([^"]+)">/gu;
+/** A test in docs/security.md: its path below `test/`, without `.test.ts`. */
+const TEST = /`((?:api|e2e|guide|integration|model|unit)\/[\w./-]+)`/gu;
 const EXTERNAL = /^[a-z]+:/iu;
 
 /** Blanks out code, because links and headings in it are examples. Everything else keeps its line. */
@@ -97,11 +99,19 @@ function brokenLinks(file: string, text: string, { texts, exists }: Tree): Broke
   });
 }
 
+function brokenTests(file: string, text: string, { exists }: Tree): Broken[] {
+  return Array.from(text.matchAll(TEST)).flatMap(({ 1: name = '', index }) => {
+    const path = `test/${name}.test.ts`;
+    return exists(path) ? [] : [{ file, line: lineAt(text, index), problem: `${path} does not exist` }];
+  });
+}
+
 /** Every citation, and every relative link of a page, that leads nowhere. */
 export function findBroken(tree: Tree): Broken[] {
   return Array.from(tree.texts).flatMap(([file, text]) => [
     ...(file.endsWith('.md') ? brokenLinks(file, text, tree) : []),
     ...brokenCitations(file, text, tree),
+    ...(file === 'docs/security.md' ? brokenTests(file, text, tree) : []),
   ]);
 }
 

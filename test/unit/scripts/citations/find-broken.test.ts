@@ -9,7 +9,7 @@ function problemsIn(file: string, text: string): string[] {
     ['docs/spec.md', SPEC],
     [file, text],
   ]);
-  const paths = new Set([...texts.keys(), 'docs']);
+  const paths = new Set([...texts.keys(), 'docs', 'test/api/a.test.ts']);
   return findBroken({ texts, exists: (path) => paths.has(path) }).map(({ line, problem }) => `${line}: ${problem}`);
 }
 
@@ -35,6 +35,12 @@ describe('find-broken', () => {
   it('find-broken follows the links and anchors of pages', () => {
     const text = '[a](spec.md#21-chat-request) [b](../docs) [c](https://example.com) [d](#top)\n\n# Top\n';
     expect(problemsIn('docs/page.md', text)).toEqual([]);
+  });
+
+  it('reports a test that the page about security names and that is not there', () => {
+    expect(problemsIn('docs/security.md', '- Kept: `api/a`\n- Not kept: `unit/docs/gone`, E1\n')).toEqual([
+      '2: test/unit/docs/gone.test.ts does not exist',
+    ]);
   });
 
   it('reports links and anchors that lead nowhere, but not those in code', () => {
