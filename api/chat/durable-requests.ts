@@ -165,7 +165,7 @@ function createRestoreFromMongo({ answers, cache, intents, recover, retentionMs,
   };
 }
 
-type OpenDurableRequestsDeps = Omit<OpenRecoveryDeps, 'limit'> & { retentionMs: number };
+type OpenDurableRequestsDeps = Omit<OpenRecoveryDeps, 'limit'>;
 
 /** Composes the parts that keep requests in MongoDB, and those that bring them back. */
 export function openDurableRequests(deps: OpenDurableRequestsDeps) {

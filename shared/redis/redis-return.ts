@@ -99,11 +99,12 @@ export function watchReturn(client: RedisClient, keyspace: Keyspace) {
   async function meet(shard: number): Promise<void> {
     const incarnation = incarnationOf(shard);
     const { since } = incarnation;
+    const keys = keyspace.shard(shard);
     if (!met.has(shard)) incarnation.since = Infinity;
     met.add(shard);
     while (!isStopped) {
       try {
-        const bornAt = performance.now() - Number(await readAge([keyspace.shard(shard).incarnation], []));
+        const bornAt = performance.now() - Number(await readAge([keys.incarnation, keys.inflight], []));
         incarnation.since = Math.max(bornAt, incarnation.since === Infinity ? since : incarnation.since);
         return;
       } catch {

@@ -260,6 +260,8 @@ interface ConcludeIntentDeps {
   /** `store` passes the erasure gate. */
   answers: AnswerRepository;
   cache: AnswerCache;
+  /** How long Redis keeps an answer that MongoDB has. */
+  retentionMs: number;
   clock: Clock;
 }
 
@@ -292,11 +294,25 @@ export function toStoredAnswer(
  * answer, and an operator may run the request again. If that happens meanwhile, the intent of the new run stays. Safe to
  * repeat.
  */
-function createConcludeIntent({ intents, failed, answers, cache, clock }: ConcludeIntentDeps): ConcludeIntent {
-  async function storeIfMissing(ended: EndedAnswer, stored: StoredAnswer | undefined, envelope: RequestEnvelope) {
+function createConcludeIntent({
+  intents,
+  failed,
+  answers,
+  cache,
+  retentionMs,
+  clock,
+}: ConcludeIntentDeps): ConcludeIntent {
+  async function storeIfMissing(
+    shard: number,
+    ended: EndedAnswer,
+    stored: StoredAnswer | undefined,
+    envelope: RequestEnvelope,
+  ) {
     if (stored?.fields['finishedAt'] === ended.fields['finishedAt']) return;
     const answer = toStoredAnswer(ended, envelope, endOf(ended).hasText);
-    if (answer !== undefined && answer.expiresAt > clock.now()) await answers.store(answer);
+    if (answer === undefined || answer.expiresAt <= clock.now()) return;
+    await answers.store(answer);
+    await cache.shorten(shard, ended, retentionMs);
   }
 
   async function concludeReadable(intent: RequestIntent, envelope: RequestEnvelope): Promise<void> {
@@ -305,7 +321,7 @@ function createConcludeIntent({ intents, failed, answers, cache, clock }: Conclu
       cache.read(shard, requestId),
       answers.find({ tenantId, mode: 'any' }, requestId, clock.now()),
     ]);
-    if (cached !== undefined) await storeIfMissing(cached, stored, envelope);
+    if (cached !== undefined) await storeIfMissing(shard, cached, stored, envelope);
     const ended = cached ?? stored;
     const code = ended === undefined ? undefined : outageOf(endOf(ended));
     if (ended === undefined || code === undefined) return intents.forgetRun(intent);
@@ -332,6 +348,7 @@ export interface OpenRecoveryDeps extends Pick<
   redis: RedisClient;
   keyspace: Keyspace;
   requestTimeoutMs: number;
+  retentionMs: number;
   onEarlyEnd?: OnEarlyEnd;
   limit: TimeLimit;
   log: Logger;
@@ -353,6 +370,7 @@ export function openRecovery(deps: OpenRecoveryDeps) {
     answers,
     clock,
     intents,
+    retentionMs: deps.retentionMs,
     failed: createFailedIntents(mongo),
     cache: createAnswerCache(redis, keyspace),
   });

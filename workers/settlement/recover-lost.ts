@@ -63,10 +63,13 @@ async function recoverOne(
   }
 }
 
-/** The ended requests of which MongoDB has the answer, or need not have it: their intents have no more use. */
+/**
+ * The ended requests of which MongoDB has the answer, or need not have it: their intents have no more use. Of one that was
+ * run again, the answer may be that of the run before.
+ */
 async function withoutMore({ answers }: RecoverLostDeps, ended: readonly DueIntent[]): Promise<ReadonlySet<string>> {
   const idsOf = (some: readonly DueIntent[]) => some.map(({ requestId }) => requestId);
-  const stored = ended.filter(({ isRedisOnly }) => !isRedisOnly);
+  const stored = ended.filter(({ isRedisOnly, replays }) => !isRedisOnly && replays === 0);
   const answered = stored.length === 0 ? [] : await answers.among(idsOf(stored));
   return new Set([...idsOf(ended.filter(({ isRedisOnly }) => isRedisOnly)), ...answered]);
 }

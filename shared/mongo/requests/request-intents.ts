@@ -80,6 +80,8 @@ export interface DueIntent {
   tenantId: string;
   /** MongoDB gets no answer of the request. */
   isRedisOnly: boolean;
+  /** The number of its replays after it had failed. */
+  replays: number;
   /** The request is to be taken back, which its ingress may not have lived to do. */
   takenBackKeyId?: string | undefined;
 }
@@ -184,12 +186,21 @@ export function createRequestIntents(connection: Connection) {
 
     /** Requests of a shard that recover-lost.ts has to look after, the longest due first, at most `limit`. */
     async due(shard: number, now: number, limit: number): Promise<DueIntent[]> {
-      const due = intents.find({ shard, lookAt: { $lte: now } }, { tenantId: 1, isRedisOnly: 1, takenBackKeyId: 1 });
+      const due = intents.find(
+        { shard, lookAt: { $lte: now } },
+        {
+          tenantId: 1,
+          isRedisOnly: 1,
+          replays: 1,
+          takenBackKeyId: 1,
+        },
+      );
       const rows = await due.sort({ lookAt: 1 }).limit(limit).lean();
-      return rows.map(({ _id, tenantId, isRedisOnly = false, takenBackKeyId }) => ({
+      return rows.map(({ _id, tenantId, isRedisOnly = false, replays = 0, takenBackKeyId }) => ({
         requestId: takenBackKeyId === undefined ? _id : _id.slice(VOIDED.length),
         tenantId,
         isRedisOnly,
+        replays,
         takenBackKeyId,
       }));
     },

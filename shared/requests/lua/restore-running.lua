@@ -22,8 +22,8 @@ local known_fence, known_owner = unpack(redis.call('HMGET', KEYS[1], 'fence', 'o
 if known_owner and known_owner == owner and known_fence == fence then return restored_reply() end
 if redis.call('EXISTS', KEYS[1], KEYS[14]) > 0 or now - accepted_at > LOST_MS + away then return 0 end
 -- A server that has lost all it had has no incarnation, or that of an earlier one.
-local incarnation, since = unpack(redis.call('HMGET', KEYS[13], 'id', 'since'))
-if incarnation == replication_id() and since + CLOCKS_MS < claimed_at + 0 then return 0 end
+local incarnation, since, empty_at = unpack(redis.call('HMGET', KEYS[13], 'id', 'since', 'emptyAt'))
+if incarnation == replication_id() and math.max(since, empty_at or 0) + CLOCKS_MS < claimed_at + 0 then return 0 end
 -- The caller has sent the request again under the same Idempotency-Key.
 local first = ARGV[3] ~= '' and redis.call('GET', KEYS[4])
 if first and string.sub(first, 1, #id) ~= id then return 0 end

@@ -296,12 +296,32 @@ describe('a request that was accepted before Redis lost its last second', () => 
     expect([callsOf(id), await charges(tenant)]).toEqual([1, 1]);
   });
 
+  it('nor goes the intent of one that was run again for the answer of the run before', async () => {
+    const tenant = await service.startTenant();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await service.models.requestIntents.updateMany({}, { $set: { lookAt: Date.now() + 60_000, replays: 1 } });
+    await startWorker();
+    const finishedAt = { 'fields.finishedAt': '1', 'fields.status': 'failed' };
+    await waitFor(() => service.models.answers.findOneAndUpdate({ _id: id }, finishedAt).lean(), 'its answer', 20_000);
+
+    await hasten();
+    await concluded(tenant);
+    await loseAll();
+
+    expect((await get(tenant, id)).body.status).toBe('completed');
+  });
+
   it('or all that it has, and was cancelled in line, is found as cancelled', async () => {
     const tenant = await service.startTenant();
     const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
     await cancel(tenant, id);
 
     await concluded(tenant);
+    const leftMs = () => service.redis.pttl(service.keyspace.shard(0).record(id));
+    await waitFor(
+      async () => ((await leftMs()) <= 3_600_000 ? true : undefined),
+      'Redis to keep it no longer than others',
+    );
     await loseAll();
 
     expect((await get(tenant, id)).body.status).toBe('cancelled');

@@ -45,6 +45,7 @@ describe('a running request whose worker was cut off from a Redis that lived, an
     const outages = watchReturn(lab.redis, lab.keyspace);
     await outages.meet(SHARD).finally(outages.stop);
     await lab.redis.hset(lab.keys.incarnation, 'since', Date.now() - 60_000);
+    await lab.redis.hdel(lab.keys.incarnation, 'emptyAt');
     const { request, ref } = await puts.running(await lab.tenant(100 * RATE));
     await lab.redis.del(lab.keys.record(request.requestId));
     const settings = { leaseMs: LEASE_MS, disconnectGraceMs: 30_000, lastAwayMs: () => 40_000 };
@@ -66,6 +67,17 @@ describe('a running request whose worker was cut off from a Redis that lived, an
   ])('is put back where %s', async (_, lose) => {
     const { renew } = await cutOff();
     await lose();
+
+    expect(await renew()).toMatchObject({ outcome: 'ok' });
+  });
+
+  it('is put back where Redis was emptied and a process has started since', async () => {
+    const { renew } = await cutOff();
+    await lab.redis.del(lab.keys.incarnation, lab.keys.inflight);
+    const started = watchReturn(lab.redis, lab.keyspace);
+    await started.meet(SHARD).finally(started.stop);
+    // The server of the tests is young.
+    await lab.redis.hset(lab.keys.incarnation, 'since', Date.now() - 60_000);
 
     expect(await renew()).toMatchObject({ outcome: 'ok' });
   });
