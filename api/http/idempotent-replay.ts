@@ -73,11 +73,8 @@ function renewClaim({ idempotency, clock }: ReplayDeps, tenantId: string, claime
   };
 }
 
-async function claimInTime(
-  { clock, idempotency }: ReplayDeps,
-  space: Space,
-  wanted: IdempotencyClaim,
-): Promise<ClaimVerdict> {
+async function claimInTime(deps: ReplayDeps, space: Space, wanted: IdempotencyClaim): Promise<ClaimVerdict> {
+  const { clock, idempotency } = deps;
   const until = clock.now() + WAIT_MS;
   for (;;) {
     const verdict = await idempotency.claim(space, wanted, clock.now());

@@ -34,11 +34,8 @@ export interface BookPaymentDeps {
  */
 export type BookPayment = ReturnType<typeof createBookPayment>;
 
-async function publishBalance(
-  { tenants, accountStore }: BookPaymentDeps,
-  { tenantId }: PurchaseRow,
-  book: LedgerBalance,
-): Promise<void> {
+async function publishBalance(deps: BookPaymentDeps, { tenantId }: PurchaseRow, book: LedgerBalance): Promise<void> {
+  const { tenants, accountStore } = deps;
   try {
     const tenant = await tenants.find(tenantId);
     if (tenant === undefined) throw new Error(`There is no tenant ${tenantId}`);

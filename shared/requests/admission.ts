@@ -174,12 +174,8 @@ async function loadBalance({ accounts, accountStore }: AdmissionDeps, { tenantId
   }
 }
 
-function termsOf(
-  { routing, pseudonyms }: AdmissionDeps,
-  call: AdmissionCall,
-  tier: Tier,
-  units: number,
-): AdmissionTerms {
+function termsOf(deps: AdmissionDeps, call: AdmissionCall, tier: Tier, units: number): AdmissionTerms {
+  const { routing, pseudonyms } = deps;
   const { principal, endpoint, request, rates } = call;
   const { entityId, maxTokens, metadataJson } = request;
   const isFree = tier === 'moderation' || undefined;

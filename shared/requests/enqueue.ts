@@ -39,12 +39,8 @@ const RETRY_MS = 250;
 const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped', 'void']);
 
 /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
-function reportTaken(
-  { store, replayLog, refund }: EnqueuerDeps,
-  state: string | undefined,
-  requestId: string,
-  principal: Principal,
-): void {
+function reportTaken(deps: EnqueuerDeps, state: string | undefined, requestId: string, principal: Principal): void {
+  const { store, replayLog, refund } = deps;
   if (!TAKEN_BACK.has(state)) return;
   const { shard, tenantId } = principal;
   replayLog?.note(

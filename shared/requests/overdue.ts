@@ -93,19 +93,11 @@ async function describe(
   };
 }
 
-export function createInflight(client: RedisClient, keyspace: Keyspace, queues: ChatQueues) {
+/** Notices that the clock of a shard's server was set. */
+function createClockWatch(client: RedisClient, keyspace: Keyspace) {
   const clocks = createShardClocks();
   /** By shard whose clock was set ahead: until when leases that have run out say nothing. */
   const renewedBy = new Map<number, number>();
-  const postpone = defineScript(client, 'postpone');
-
-  async function bringNearer(shard: number, requestId: string): Promise<void> {
-    const keys = keyspace.shard(shard);
-    await Promise.all([
-      postpone([keys.inflight], [requestId, NEAR_MS]),
-      ...QUEUE_NAMES.map((queue) => client.pexpire(keys.lock(queue, requestId), NEAR_MS, 'LT')),
-    ]);
-  }
 
   /**
    * BullMQ looks for jobs whose locks have run out once a mark of 3 s has gone. A mark that is longer was set before the
@@ -132,6 +124,22 @@ export function createInflight(client: RedisClient, keyspace: Keyspace, queues: 
     return at;
   }
 
+  const areLeasesRenewed = (shard: number) => performance.now() >= (renewedBy.get(shard) ?? -Infinity);
+  return { lookAtClock, areLeasesRenewed };
+}
+
+export function createInflight(client: RedisClient, keyspace: Keyspace, queues: ChatQueues) {
+  const { lookAtClock, areLeasesRenewed } = createClockWatch(client, keyspace);
+  const postpone = defineScript(client, 'postpone');
+
+  async function bringNearer(shard: number, requestId: string): Promise<void> {
+    const keys = keyspace.shard(shard);
+    await Promise.all([
+      postpone([keys.inflight], [requestId, NEAR_MS]),
+      ...QUEUE_NAMES.map((queue) => client.pexpire(keys.lock(queue, requestId), NEAR_MS, 'LT')),
+    ]);
+  }
+
   return {
     /** Reads the server's clock, as `overdue` does: a worker that never did cannot notice that the clock has been set. */
     async watchClock(shard: number): Promise<void> {
@@ -145,7 +153,7 @@ export function createInflight(client: RedisClient, keyspace: Keyspace, queues: 
     async overdue(shard: number, limit: number): Promise<Overdue[]> {
       const { inflight } = keyspace.shard(shard);
       const at = await lookAtClock(shard);
-      if (performance.now() < (renewedBy.get(shard) ?? -Infinity)) return [];
+      if (!areLeasesRenewed(shard)) return [];
       const [ids, far] = await Promise.all([
         client.zrangebyscore(inflight, '-inf', at, 'LIMIT', 0, limit),
         client.zrangebyscore(inflight, at + FAR_MS, '+inf', 'LIMIT', 0, limit),

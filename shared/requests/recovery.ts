@@ -144,11 +144,8 @@ async function isKnown(
 }
 
 /** Stores the end as a stored answer, where readers find it. */
-async function end(
-  { answers, onEarlyEnd, clock, log }: RecoverRequestDeps,
-  envelope: RequestEnvelope,
-  last: Terminal,
-): Promise<void> {
+async function end(deps: RecoverRequestDeps, envelope: RequestEnvelope, last: Terminal): Promise<void> {
+  const { answers, onEarlyEnd, clock, log } = deps;
   const { requestId, tenantId } = envelope;
   await answers.store(toStoredEnd(envelope, last, clock.now()));
   onEarlyEnd?.(envelope, { code: last.error?.code, reason: 'lost by Redis, and not accepted again' });
@@ -159,11 +156,8 @@ async function end(
  * A deletion that ran while this process was suspended did not know a request that Redis had lost; one that sets its mark
  * later finds what has been written by then.
  */
-async function voidIfErased(
-  { gate, admissions }: RecoverRequestDeps,
-  shard: number,
-  envelope: RequestEnvelope,
-): Promise<boolean> {
+async function voidIfErased(deps: RecoverRequestDeps, shard: number, envelope: RequestEnvelope): Promise<boolean> {
+  const { gate, admissions } = deps;
   const { requestId, tenantId, keyId, acceptedAt, request } = envelope;
   if (!(await gate.isErased(envelope, request.entityId, seqAt(acceptedAt)))) return false;
   await admissions.void(requestId, { shard, tenantId, keyId }, LOST, { reason: 'deleted while it waited' });

@@ -60,14 +60,27 @@ async function finish({ work, clock }: CloseBatchDeps, batch: OpenBatch, status:
   return work.finish(tenantId, batchId, { status: from, reopened }, { ...counts, status, endedAt: clock.now() });
 }
 
+function closingOf({ row }: OpenBatch, now: number): Closing | undefined {
+  if (row.status === 'cancelling') return 'cancelled';
+  return row.expiresAt <= now ? 'expired' : undefined;
+}
+
+/** If Redis later loses the void of a line, it would run the line, whose result says that it did not run. */
+function voidAfterReturn(
+  { admissions, replayLog, log }: CloseBatchDeps,
+  requestId: string,
+  { shard, tenantId, keyId, _id: batchId }: OpenBatch['row'],
+): void {
+  const about = { shard, requestId, tenantId, batchId };
+  replayLog.note(async () => {
+    if ((await admissions.voidRefused(requestId, { shard, tenantId, keyId }, LOST)) === 'done')
+      log.error('A line has ended of which its result says that it did not run; it may be charged.', about);
+  }, about);
+}
+
 /** Ends a batch when all its lines have ended, when its tenant has cancelled it, or when it has expired. */
 export function createCloseBatch(deps: CloseBatchDeps) {
-  const { work, admissions, queue, lines, events, replayLog, hasReconnectedRecently, clock, log } = deps;
-
-  function closingOf({ row }: OpenBatch): Closing | undefined {
-    if (row.status === 'cancelling') return 'cancelled';
-    return row.expiresAt <= clock.now() ? 'expired' : undefined;
-  }
+  const { work, admissions, queue, lines, events, hasReconnectedRecently, clock } = deps;
 
   /** Ends lines that wait, in memory or in the queue. A line that a worker runs may finish, as its provider may be paid. */
   async function endWaiting(batch: OpenBatch, closing: Closing, keepLead: KeepLead): Promise<void> {
@@ -95,14 +108,7 @@ export function createCloseBatch(deps: CloseBatchDeps) {
       if (isRun(await admissions.voidPermanently(requestId, owner, LOST))) takenOut.delete(index);
     }
     advance(batch, { kind: 'gone', indexes: [...takenOut.keys()] });
-    for (const requestId of takenOut.values()) {
-      // If Redis later loses this void, it would run the line, whose result says that it did not run.
-      const about = { shard, requestId, tenantId, batchId };
-      replayLog.note(async () => {
-        if ((await admissions.voidRefused(requestId, owner, LOST)) === 'done')
-          log.error('A line has ended of which its result says that it did not run; it may be charged.', about);
-      }, about);
-    }
+    for (const requestId of takenOut.values()) voidAfterReturn(deps, requestId, batch.row);
     await work.endWaiting(tenantId, batchId, [...batch.lines.inFlight.keys()], NOT_RUN[closing]);
     batch.counts = await work.count(tenantId, batchId);
     batch.isClosed = true;
@@ -111,7 +117,7 @@ export function createCloseBatch(deps: CloseBatchDeps) {
   return {
     /** Ends the batch if that is due. True: it has ended. Safe to repeat. */
     async closeIfDue(batch: OpenBatch, keepLead: KeepLead): Promise<boolean> {
-      const closing = closingOf(batch);
+      const closing = closingOf(batch, clock.now());
       // Once is not always enough: a line that Redis lost or took back waits again, and after a fault of the batch its lines
       // have to be read again, which nothing else does for a closed batch.
       const isToEnd = !batch.isClosed || !batch.lines.isRead || hasUnsent(batch);

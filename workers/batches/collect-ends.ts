@@ -87,11 +87,8 @@ function recordFailed({ failedTries }: CollectEndsDeps, { row }: OpenBatch, trie
     if (answer.fields['status'] !== 'completed' && !end.hasText) failedTries.note(row, line.requestId);
 }
 
-async function shortenAll(
-  { answers, retentionMs }: CollectEndsDeps,
-  shard: number,
-  tries: readonly EndedTry[],
-): Promise<void> {
+async function shortenAll(deps: CollectEndsDeps, shard: number, tries: readonly EndedTry[]): Promise<void> {
+  const { answers, retentionMs } = deps;
   await Promise.all(
     tries.map(({ line: { requestId }, answer: { fields } }) =>
       answers.shorten(shard, { requestId, fields }, retentionMs),
@@ -99,11 +96,8 @@ async function shortenAll(
   );
 }
 
-async function readEnd(
-  { answers, log }: CollectEndsDeps,
-  shard: number,
-  line: SentLine,
-): Promise<EndedTry | undefined> {
+async function readEnd(deps: CollectEndsDeps, shard: number, line: SentLine): Promise<EndedTry | undefined> {
+  const { answers, log } = deps;
   const ended = await answers.read(shard, line.requestId);
   if (ended === undefined) return undefined;
   const { fields, entries } = ended;
@@ -128,12 +122,8 @@ function retryOf(
   return nextRetry(line.retry, { isOwnFault, now: clock.now(), random: random() });
 }
 
-async function putBack(
-  { work, lines }: CollectEndsDeps,
-  batch: OpenBatch,
-  { line }: EndedTry,
-  retry: LineRetry,
-): Promise<void> {
+async function putBack(deps: CollectEndsDeps, batch: OpenBatch, { line }: EndedTry, retry: LineRetry): Promise<void> {
+  const { work, lines } = deps;
   const { tenantId, _id: batchId } = batch.row;
   const next = { requestId: newId('req'), retry: { ...retry, requestId: line.requestId } };
   const isOwn = await work.renumber(tenantId, batchId, line, next);

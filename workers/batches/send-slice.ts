@@ -114,51 +114,59 @@ function readable(lines: readonly OpenLine[], count: number): number {
   return over === -1 ? count : Math.max(1, over);
 }
 
-/** Sends up to `count` of a batch's next lines at once, and ends those that are refused for good. */
-export function createSendSlice({ work, queue, findSender, sendLine, onRefused, clock }: SendSliceDeps) {
-  /**
-   * Ends lines whose key may not send any more. Of a line that seemed not to be sent the answer of Redis may have been lost, so
-   * that it runs and is charged: Redis knows.
-   */
-  async function endForKey(batch: OpenBatch, lines: readonly ReadLine[], error: ErrorDetail): Promise<LineEnd[]> {
-    const states = await queue.states(
-      batch.row.shard,
-      lines.map(({ requestId }) => requestId),
-    );
-    const sent = lines.filter((_line, at) => !isUnsent(states[at]));
-    const known = sent.map(({ index, requestId, retry }) => ({ index, requestId, ...(retry && { retry }) }));
-    advance(batch, { kind: 'sent', lines: known });
-    const unsent = lines.filter((line) => !sent.includes(line));
-    return unsent.map(({ index, requestId }) => ({ index, requestId, status: 'failed', error }));
-  }
+/**
+ * Ends lines whose key may not send any more. Of a line that seemed not to be sent the answer of Redis may have been lost, so
+ * that it runs and is charged: Redis knows.
+ */
+async function endForKey(
+  { queue }: SendSliceDeps,
+  batch: OpenBatch,
+  lines: readonly ReadLine[],
+  error: ErrorDetail,
+): Promise<LineEnd[]> {
+  const states = await queue.states(
+    batch.row.shard,
+    lines.map(({ requestId }) => requestId),
+  );
+  const sent = lines.filter((_line, at) => !isUnsent(states[at]));
+  const known = sent.map(({ index, requestId, retry }) => ({ index, requestId, ...(retry && { retry }) }));
+  advance(batch, { kind: 'sent', lines: known });
+  const unsent = lines.filter((line) => !sent.includes(line));
+  return unsent.map(({ index, requestId }) => ({ index, requestId, status: 'failed', error }));
+}
 
-  async function send(batch: OpenBatch, line: ReadLine, principal: Principal): Promise<LineEnd[]> {
-    const { index, requestId, retry } = line;
-    const length = line.requestJson?.length ?? 0;
-    const tried = retry && { retry };
-    const again = { kind: 'waits', lines: [{ index, length, ...tried }] } as const;
-    // The tenant was moved to another shard, whose leader goes on with the batch.
-    if (principal.shard !== batch.row.shard) {
-      advance(batch, again);
-      advance(batch, { kind: 'moved', until: performance.now() + SENDER_MS });
-      return [];
-    }
-    const sent = await sendLine(line, principal, { batchId: batch.row._id, tokens: batch.tokens });
-    if (sent.kind === 'refused') return [{ index, requestId, status: 'failed', error: sent.error }];
-    if (sent.kind === 'sent') {
-      const { promptTokens } = sent;
-      advance(batch, {
-        kind: 'sent',
-        lines: [{ index, requestId, ...tried, ...(promptTokens !== undefined && { promptTokens }) }],
-      });
-    } else if (sent.kind === 'held') advance(batch, { kind: 'held', index, tier: sent.tier });
-    else {
-      advance(batch, again);
-      advance(batch, { kind: 'refused', waitFor: sent.waitFor, now: performance.now(), ms: sent.ms });
-      onRefused(batch.row.tenantId, length);
-    }
+async function send(deps: SendSliceDeps, batch: OpenBatch, line: ReadLine, principal: Principal): Promise<LineEnd[]> {
+  const { sendLine, onRefused } = deps;
+  const { index, requestId, retry } = line;
+  const length = line.requestJson?.length ?? 0;
+  const tried = retry && { retry };
+  const again = { kind: 'waits', lines: [{ index, length, ...tried }] } as const;
+  // The tenant was moved to another shard, whose leader goes on with the batch.
+  if (principal.shard !== batch.row.shard) {
+    advance(batch, again);
+    advance(batch, { kind: 'moved', until: performance.now() + SENDER_MS });
     return [];
   }
+  const sent = await sendLine(line, principal, { batchId: batch.row._id, tokens: batch.tokens });
+  if (sent.kind === 'refused') return [{ index, requestId, status: 'failed', error: sent.error }];
+  if (sent.kind === 'sent') {
+    const { promptTokens } = sent;
+    advance(batch, {
+      kind: 'sent',
+      lines: [{ index, requestId, ...tried, ...(promptTokens !== undefined && { promptTokens }) }],
+    });
+  } else if (sent.kind === 'held') advance(batch, { kind: 'held', index, tier: sent.tier });
+  else {
+    advance(batch, again);
+    advance(batch, { kind: 'refused', waitFor: sent.waitFor, now: performance.now(), ms: sent.ms });
+    onRefused(batch.row.tenantId, length);
+  }
+  return [];
+}
+
+/** Sends up to `count` of a batch's next lines at once, and ends those that are refused for good. */
+export function createSendSlice(deps: SendSliceDeps) {
+  const { work, findSender, clock } = deps;
 
   return async (batch: OpenBatch, count: number, keepLead: KeepLead): Promise<void> => {
     const { tenantId, _id: batchId } = batch.row;
@@ -178,8 +186,8 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused, 
     const lines = slice.map((line): ReadLine => ({ ...known.get(line.index), ...line }));
     const ends =
       'fault' in sender
-        ? await endForKey(batch, lines, sender.fault)
-        : (await Promise.all(lines.map((line) => send(batch, line, sender.principal)))).flat();
+        ? await endForKey(deps, batch, lines, sender.fault)
+        : (await Promise.all(lines.map((line) => send(deps, batch, line, sender.principal)))).flat();
     if (ends.length === 0) return;
     // If another process leads by now, it may have sent what was refused here.
     await keepLead();

@@ -125,29 +125,34 @@ async function cancelRequest(
   await removeJob(shard, requestId);
 }
 
+async function cancelOpen(
+  deps: EraseRequestsDeps,
+  subject: DeletedSubject,
+  seq: number,
+  { signal }: JobHands,
+): Promise<string[]> {
+  const cancelled = new Set<string>();
+  for await (const requests of requestsOf(deps, subject, 'open')) {
+    signal.throwIfAborted();
+    const ids = requests.map(({ requestId }) => requestId);
+    const found = (await deps.traces.look(subject.shard, ids)).filter(
+      (trace) => isOpen(trace) && isWithin(subject, trace) && trace.seq <= seq,
+    );
+    for (const trace of found) {
+      await cancelRequest(deps, subject, trace);
+      cancelled.add(trace.requestId);
+    }
+  }
+  return [...cancelled];
+}
+
 export function createEraseRequests(deps: EraseRequestsDeps) {
   const { traces, outbox, pseudonyms } = deps;
-
-  async function cancelOpen(subject: DeletedSubject, seq: number, { signal }: JobHands): Promise<string[]> {
-    const cancelled = new Set<string>();
-    for await (const requests of requestsOf(deps, subject, 'open')) {
-      signal.throwIfAborted();
-      const ids = requests.map(({ requestId }) => requestId);
-      const found = (await traces.look(subject.shard, ids)).filter(
-        (trace) => isOpen(trace) && isWithin(subject, trace) && trace.seq <= seq,
-      );
-      for (const trace of found) {
-        await cancelRequest(deps, subject, trace);
-        cancelled.add(trace.requestId);
-      }
-    }
-    return [...cancelled];
-  }
 
   return {
     /** Cancels open requests accepted up to `seq`, and waits for them to end. Returns how many there were. */
     async end(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number> {
-      const cancelled = await cancelOpen(subject, seq, hands);
+      const cancelled = await cancelOpen(deps, subject, seq, hands);
       const hasEnded = async () => !(await traces.look(subject.shard, cancelled)).some(isOpen);
       await until(hasEnded, 'The end of cancelled requests', hands);
       return cancelled.length;

@@ -108,11 +108,8 @@ async function withHands(
   }
 }
 
-async function giveUp(
-  { stopping, jobs, clock, log }: RunJobDeps,
-  job: ComplianceJobRow,
-  error: unknown,
-): Promise<void> {
+async function giveUp(deps: RunJobDeps, job: ComplianceJobRow, error: unknown): Promise<void> {
+  const { stopping, jobs, clock, log } = deps;
   const { tenantId, claim, kind } = job;
   if (error instanceof JobLost) return;
   if (stopping.aborted) {

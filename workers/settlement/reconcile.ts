@@ -116,47 +116,56 @@ async function settlePending(deps: ReconcileDeps, shard: number, tenantId: strin
   return lostRequests;
 }
 
+async function checkTenant(
+  deps: ReconcileDeps,
+  shard: number,
+  cached: AuditedAccount,
+  options: ReconcileOptions,
+): Promise<Drift> {
+  const { books, accounts, clock } = deps;
+  const { tenantId, version } = cached;
+  const { onDrift } = options;
+  const drift = { ...noDrift(), held: cached.heldDriftMicro, pending: cached.pendingDriftMicro };
+  const checked = await books.check(tenantId, { ...options, now: clock.now() });
+  if (checked === undefined) return drift;
+  drift.balance = checked.balanceDriftMicro;
+  drift.budgetTokens = checked.budgetDriftTokens;
+  drift.usageTokens = checked.usageDriftTokens;
+  let { book } = checked;
+  // Redis was read first, so it must not be ahead, and at the same version both must agree.
+  const isAhead = version !== undefined && version > book.version;
+  if (isAhead || (version === book.version && drift.balance === 0))
+    drift.cachedBalance = Math.abs(cached.ledgerMicro - book.balanceMicro);
+  if (onDrift === 'repair' && (isAhead || drift.cachedBalance !== 0)) {
+    book = await books.supersede(tenantId, Math.max(version ?? 0, book.version));
+  }
+  // An account that Redis has not loaded is loaded by its next admission.
+  if (version !== undefined) await accounts.publishBalance(shard, tenantId, book);
+  drift.lostRequests = await settlePending(deps, shard, tenantId, onDrift);
+  return drift;
+}
+
+async function reconcileTenant(
+  deps: ReconcileDeps,
+  shard: number,
+  cached: AuditedAccount,
+  options: ReconcileOptions,
+): Promise<{ found: Drift; left: Drift }> {
+  const { audit, log } = deps;
+  const { tenantId } = cached;
+  const found = await checkTenant(deps, shard, cached, options);
+  if (!isDrifting(found)) return { found, left: found };
+  log.error('Money or usage drifted.', { shard, tenantId, drift: { ...found } });
+  if (options.onDrift === 'report') return { found, left: found };
+  const [again] = await audit.recount(shard, [tenantId], { onDrift: 'report' });
+  const left = again === undefined ? found : await checkTenant(deps, shard, again, { ...options, onDrift: 'report' });
+  if (isDrifting(left)) log.error('Drift is left after a repair.', { shard, tenantId, drift: { ...left } });
+  return { found, left };
+}
+
 /** Compares Redis and the accounts with the ledger, which is authoritative, and repairs differences. */
 export function createReconciler(deps: ReconcileDeps) {
-  const { books, audit, accounts, clock, log } = deps;
-  async function checkTenant(shard: number, cached: AuditedAccount, options: ReconcileOptions): Promise<Drift> {
-    const { tenantId, version } = cached;
-    const { onDrift } = options;
-    const drift = { ...noDrift(), held: cached.heldDriftMicro, pending: cached.pendingDriftMicro };
-    const checked = await books.check(tenantId, { ...options, now: clock.now() });
-    if (checked === undefined) return drift;
-    drift.balance = checked.balanceDriftMicro;
-    drift.budgetTokens = checked.budgetDriftTokens;
-    drift.usageTokens = checked.usageDriftTokens;
-    let { book } = checked;
-    // Redis was read first, so it must not be ahead, and at the same version both must agree.
-    const isAhead = version !== undefined && version > book.version;
-    if (isAhead || (version === book.version && drift.balance === 0))
-      drift.cachedBalance = Math.abs(cached.ledgerMicro - book.balanceMicro);
-    if (onDrift === 'repair' && (isAhead || drift.cachedBalance !== 0)) {
-      book = await books.supersede(tenantId, Math.max(version ?? 0, book.version));
-    }
-    // An account that Redis has not loaded is loaded by its next admission.
-    if (version !== undefined) await accounts.publishBalance(shard, tenantId, book);
-    drift.lostRequests = await settlePending(deps, shard, tenantId, onDrift);
-    return drift;
-  }
-
-  async function reconcileTenant(
-    shard: number,
-    cached: AuditedAccount,
-    options: ReconcileOptions,
-  ): Promise<{ found: Drift; left: Drift }> {
-    const { tenantId } = cached;
-    const found = await checkTenant(shard, cached, options);
-    if (!isDrifting(found)) return { found, left: found };
-    log.error('Money or usage drifted.', { shard, tenantId, drift: { ...found } });
-    if (options.onDrift === 'report') return { found, left: found };
-    const [again] = await audit.recount(shard, [tenantId], { onDrift: 'report' });
-    const left = again === undefined ? found : await checkTenant(shard, again, { ...options, onDrift: 'report' });
-    if (isDrifting(left)) log.error('Drift is left after a repair.', { shard, tenantId, drift: { ...left } });
-    return { found, left };
-  }
+  const { books, audit, log } = deps;
 
   async function* accountsOf(shard: number, onDrift: OnDrift): AsyncGenerator<AuditedAccount> {
     for await (const tenantIds of books.tenantsOf(shard)) {
@@ -173,7 +182,7 @@ export function createReconciler(deps: ReconcileDeps) {
       for await (const cached of accountsOf(shard, options.onDrift)) {
         done.tenants += 1;
         try {
-          const { found, left } = await reconcileTenant(shard, cached, options);
+          const { found, left } = await reconcileTenant(deps, shard, cached, options);
           addDrift(done.found, found);
           addDrift(done.left, left);
           failuresInARow = 0;

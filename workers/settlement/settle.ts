@@ -130,8 +130,8 @@ async function bookAll(deps: BookRecordsDeps, shard: number, entries: readonly R
   onBooked(entries.length);
 }
 
-function createBookRecords(deps: BookRecordsDeps): BookRecords {
-  const { outbox, pendingRetries, log } = deps;
+/** Counts refusals, and makes dead letters of what cannot be booked. */
+function createRefusals({ outbox, pendingRetries, log }: BookRecordsDeps) {
   /** Refusals so far, by outbox entry. */
   const refusals = new Map<string, number>();
 
@@ -154,6 +154,13 @@ function createBookRecords(deps: BookRecordsDeps): BookRecords {
     refusals.delete(entry.id);
     await deadLetter(shard, entry);
   }
+
+  return { deadLetter, refuse, refusals };
+}
+
+function createBookRecords(deps: BookRecordsDeps): BookRecords {
+  const { log } = deps;
+  const { deadLetter, refuse, refusals } = createRefusals(deps);
 
   /** Books one record at a time, so that a bad record does not hold up the rest of its batch. */
   async function bookOneByOne(

@@ -84,11 +84,8 @@ async function endWithoutBody(deps: SweepDeps, shard: number, overdue: Overdue):
  * Whether the request may be brought back, because MongoDB may have its body. To end it now would leave a tombstone that
  * hides it from its caller and from replays.
  */
-async function mayComeBack(
-  { recoverLost }: SweepDeps,
-  overdue: Overdue,
-  { hasLookedForLost }: Round,
-): Promise<boolean> {
+async function mayComeBack(deps: SweepDeps, overdue: Overdue, { hasLookedForLost }: Round): Promise<boolean> {
+  const { recoverLost } = deps;
   return !hasLookedForLost || (await inTime(recoverLost.makeDue(overdue), RECOVER_MS).catch(() => true));
 }
 

@@ -91,11 +91,8 @@ function toAttempt({ status, error }: WebhookReply, at: number, now: number): De
 }
 
 /** Undefined: the secrets were encrypted with a key that this worker does not have. */
-function readSecrets(
-  { cipher, log }: DeliverDeps,
-  webhookId: string,
-  encrypted: readonly string[],
-): string[] | undefined {
+function readSecrets(deps: DeliverDeps, webhookId: string, encrypted: readonly string[]): string[] | undefined {
+  const { cipher, log } = deps;
   try {
     return encrypted.map((one) => cipher.decrypt(one, `webhooks/${webhookId}`));
   } catch (error) {

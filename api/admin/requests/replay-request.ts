@@ -104,11 +104,8 @@ async function putIntoLine(
 }
 
 /** Undoes the replay. MongoDB still has the answer, unless only Redis had it. */
-async function putBack(
-  { clock, cache, failed: intents }: ReplayRequestDeps,
-  failed: FailedIntent,
-  ended: EndedAnswer | undefined,
-): Promise<void> {
+async function putBack(deps: ReplayRequestDeps, failed: FailedIntent, ended: EndedAnswer | undefined): Promise<void> {
+  const { clock, cache, failed: intents } = deps;
   const ttlMs = Math.max(1, failed.expiresAt - clock.now());
   if (ended !== undefined) await cache.restore(failed.shard, ended, { ttlMs, namedMs: ttlMs });
   await intents.restore(failed);

@@ -206,11 +206,8 @@ async function toResource(deps: TenantsDeps, row: TenantRow) {
 const CLOSED = 'This tenant is closed for good; create another one.';
 
 /** A change of status has its own event type; of changed settings, the event contains only the names. */
-async function emitChange(
-  { events }: TenantsDeps,
-  actor: Actor,
-  { status, ...settings }: TenantChanges,
-): Promise<void> {
+async function emitChange(deps: TenantsDeps, actor: Actor, { status, ...settings }: TenantChanges): Promise<void> {
+  const { events } = deps;
   const fields = Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   const change = status === 'suspended' ? 'tenant.suspended' : 'tenant.activated';
   await events.emit(actor, status === undefined ? 'tenant.updated' : change, actor.tenantId, { fields });

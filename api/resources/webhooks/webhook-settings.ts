@@ -98,11 +98,8 @@ export interface WebhooksDeps {
 }
 
 /** Throws `not_found`. */
-export async function findWebhook(
-  { webhooks }: WebhooksDeps,
-  principal: Principal,
-  webhookId: string,
-): Promise<WebhookRow> {
+export async function findWebhook(deps: WebhooksDeps, principal: Principal, webhookId: string): Promise<WebhookRow> {
+  const { webhooks } = deps;
   return found(await webhooks.repository.find(principal, webhookId), 'webhookId');
 }
 

@@ -3,6 +3,7 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { streamPages } from '../pages.ts';
 import { defineScript } from '../scripts.ts';
+import type { ScriptReply } from '../scripts.ts';
 import { unlimited } from '../time-limits.ts';
 import type { TimeLimit } from '../time-limits.ts';
 
@@ -89,45 +90,39 @@ async function strike(client: RedisClient, stream: string, ids: Set<string>): Pr
   }
 }
 
+function toAudited(tenantId: string, row: ScriptReply): AuditedAccount {
+  const [version, ledger, held, pending] = Array.isArray(row) ? row.map(String) : [];
+  return {
+    tenantId,
+    version: version === '' || version === undefined ? undefined : Number(version),
+    ledgerMicro: Number(ledger),
+    heldDriftMicro: Number(held),
+    pendingDriftMicro: Number(pending),
+  };
+}
+
 export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
   const recount = defineScript(client, 'recount');
 
   return {
     /** Recounts holds and pending charges; `repair` sets the sums right in the same step. Safe to repeat. */
-    async recount(
-      shard: number,
-      tenantIds: readonly string[],
-      { onDrift }: { onDrift: OnDrift },
-    ): Promise<AuditedAccount[]> {
+    async recount(shard: number, tenantIds: readonly string[], how: { onDrift: OnDrift }): Promise<AuditedAccount[]> {
       if (tenantIds.length === 0) return [];
       const keys = keyspace.shard(shard);
       const accounts = tenantIds.flatMap((tenantId) => [keys.account(tenantId), keys.pending(tenantId)]);
       const reply = await recount(
         [keys.inflight, ...accounts],
-        [keys.record(''), onDrift === 'repair' ? 1 : 0, ...tenantIds],
+        [keys.record(''), how.onDrift === 'repair' ? 1 : 0, ...tenantIds],
       );
       const rows = Array.isArray(reply) ? reply : [];
-      return rows.map((row, index) => {
-        const [version, ledger, held, pending] = Array.isArray(row) ? row.map(String) : [];
-        return {
-          tenantId: tenantIds[index] ?? '',
-          version: version === '' || version === undefined ? undefined : Number(version),
-          ledgerMicro: Number(ledger),
-          heldDriftMicro: Number(held),
-          pendingDriftMicro: Number(pending),
-        };
-      });
+      return rows.map((row, index) => toAudited(tenantIds[index] ?? '', row));
     },
 
     /** Requests of a tenant whose charge is pending, some at a time; one may come twice. */
     async *pendingIds(shard: number, tenantId: string): AsyncIterable<string[]> {
+      const pending = keyspace.shard(shard).pending(tenantId);
       for (let cursor = '0'; ;) {
-        const [next, fields] = await client.hscan(
-          keyspace.shard(shard).pending(tenantId),
-          cursor,
-          'COUNT',
-          PENDING_AT_ONCE,
-        );
+        const [next, fields] = await client.hscan(pending, cursor, 'COUNT', PENDING_AT_ONCE);
         // Names and values in turn.
         const ids = fields.filter((_, index) => index % 2 === 0);
         if (ids.length > 0) yield ids;
