@@ -11,14 +11,7 @@ import { repeat } from '../shared/lifecycle/clock.ts';
  * Every worker pings MongoDB, and writes its name into Redis where it got an answer. The name of another worker means that
  * MongoDB is there.
  */
-export interface MongoPath {
-  isCutOff(): boolean;
-  /** False while this worker is cut off, and for 10 to 30 s after: a path that comes and goes must not lead. */
-  mayLead(): boolean;
-  /** Called when this worker is cut off. */
-  onCutOff(listener: () => void): void;
-  stop(): Promise<void>;
-}
+export type MongoPath = ReturnType<typeof watchMongoPath>;
 
 export interface MongoPathDeps {
   ping: () => Promise<unknown>;
@@ -39,7 +32,7 @@ const REACHED_MS = 5_000;
 const STAND_BACK_MS = 10_000;
 const STAND_BACK_MORE_MS = 20_000;
 
-export function watchMongoPath({ ping, redis, keyspace, workerId, random, log }: MongoPathDeps): MongoPath {
+export function watchMongoPath({ ping, redis, keyspace, workerId, random, log }: MongoPathDeps) {
   const listeners: (() => void)[] = [];
   let failures = 0;
   let isCutOff = false;
@@ -75,9 +68,11 @@ export function watchMongoPath({ ping, redis, keyspace, workerId, random, log }:
     () => undefined,
   );
   return {
-    isCutOff: () => isCutOff,
-    mayLead: () => performance.now() >= leadsFrom,
-    onCutOff: (listener) => listeners.push(listener),
+    isCutOff: (): boolean => isCutOff,
+    /** False while this worker is cut off, and for 10 to 30 s after: a path that comes and goes must not lead. */
+    mayLead: (): boolean => performance.now() >= leadsFrom,
+    /** Called when this worker is cut off. */
+    onCutOff: (listener: () => void): void => void listeners.push(listener),
     stop: looking.stop,
   };
 }

@@ -34,17 +34,7 @@ export interface ShardSupervisorDeps {
   log: Logger;
 }
 
-export interface ShardSupervisor {
-  start(): Promise<void>;
-  /** Rejects when a shard's worker has taken nothing for too long. */
-  assertWorking(): Promise<void>;
-  /** How many requests run, of all shards. */
-  running(): number;
-  /** Takes no more requests. Resolves when the last one has ended, whether Redis is reachable or not. */
-  drain(): Promise<void>;
-  /** Settles what is left and gives up all tasks. Needs Redis. */
-  close(): Promise<void>;
-}
+export type ShardSupervisor = ReturnType<typeof createShardSupervisor>;
 
 /** How often the list of shards is read: a new tenant may be on a shard that no worker serves. */
 const DIRECTORY_MS = 2_000;
@@ -123,7 +113,7 @@ function startTasks(deps: ShardSupervisorDeps, shard: number): ShardTasks {
 }
 
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
-export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSupervisor {
+export function createShardSupervisor(deps: ShardSupervisorDeps) {
   const { directory, settler, sweep, dispatcher, listen, hasReconnectedRecently, meet, log } = deps;
   const warn = warnWith(log);
   const shards = new Map<number, ShardTasks>();
@@ -161,7 +151,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
   }
 
   return {
-    async start() {
+    async start(): Promise<void> {
       await serveAll();
       directoryWatch = repeat(
         serveAll,
@@ -172,7 +162,8 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
       );
     },
 
-    assertWorking() {
+    /** Rejects when a shard's worker has taken nothing for too long. */
+    assertWorking(): Promise<void> {
       for (const [shard, { workers }] of shards) {
         const quietMs = Math.max(...workers.map((worker) => worker.quietMs()));
         // Without the shard's Redis nobody is given anything, and the worker of the other shards works.
@@ -182,15 +173,18 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
       return Promise.resolve();
     },
 
-    running: () =>
+    /** How many requests run, of all shards. */
+    running: (): number =>
       [...shards.values()].flatMap(({ workers }) => workers).reduce((sum, each) => sum + each.running(), 0),
 
-    async drain() {
+    /** Takes no more requests. Resolves when the last one has ended, whether Redis is reachable or not. */
+    async drain(): Promise<void> {
       await directoryWatch?.stop();
       await Promise.all([...shards].map(([shard, tasks]) => drain(shard, tasks)));
     },
 
-    async close() {
+    /** Settles what is left and gives up all tasks. Needs Redis. */
+    async close(): Promise<void> {
       await Promise.all([...shards].map(([shard, tasks]) => endTasks(shard, tasks)));
     },
   };

@@ -36,19 +36,8 @@ interface Address {
   emptyAt: number;
 }
 
-export interface AddressGuard {
-  /** Looks up an unknown key. Throws `rpm_exceeded` if too many keys of the address were unknown. */
-  lookUp<T>(address: string, find: () => Promise<T | undefined>): Promise<T | undefined>;
-  /** Remembers that Redis has found the address over its limit. */
-  hold(address: string, figures: Pick<HeldAddress, 'requestsResetMs' | 'retryAfterMs'>): void;
-  /** Undefined: ask Redis. */
-  heldOf(address: string): HeldAddress | undefined;
-}
+export type AddressGuard = ReturnType<typeof createAddressGuard>;
 
-/**
- * Keeps floods of invented keys away from the stores: an address over its limit is answered from memory, except for one
- * look-up per second. Keys that this ingress knows skip this guard.
- */
 function assertMayTry(address: Address, now: number): void {
   const { failedAt } = address;
   while ((failedAt[0] ?? now) <= now - MINUTE_MS) failedAt.shift();
@@ -79,7 +68,11 @@ async function enter(address: Address): Promise<void> {
   await new Promise<void>((resolve) => address.waiting.push(resolve));
 }
 
-export function createAddressGuard(clock: Clock): AddressGuard {
+/**
+ * Keeps floods of invented keys away from the stores: an address over its limit is answered from memory, except for one
+ * look-up per second. Keys that this ingress knows skip this guard.
+ */
+export function createAddressGuard(clock: Clock) {
   const addresses = new Map<string, Address>();
 
   function addressOf(name: string): Address {
@@ -91,7 +84,8 @@ export function createAddressGuard(clock: Clock): AddressGuard {
   }
 
   return {
-    async lookUp(name, find) {
+    /** Looks up an unknown key. Throws `rpm_exceeded` if too many keys of the address were unknown. */
+    async lookUp<T>(name: string, find: () => Promise<T | undefined>): Promise<T | undefined> {
       const address = addressOf(name);
       await enter(address);
       try {
@@ -105,12 +99,14 @@ export function createAddressGuard(clock: Clock): AddressGuard {
       }
     },
 
-    hold(name, { requestsResetMs, retryAfterMs }) {
+    /** Remembers that Redis has found the address over its limit. */
+    hold(name: string, { requestsResetMs, retryAfterMs }: Omit<HeldAddress, 'requests'>): void {
       const now = clock.now();
       Object.assign(addressOf(name), { heldUntil: now + retryAfterMs, emptyAt: now + requestsResetMs });
     },
 
-    heldOf(name) {
+    /** Undefined: ask Redis. */
+    heldOf(name: string): HeldAddress | undefined {
       const now = clock.now();
       const address = addresses.get(name);
       if (address === undefined || address.heldUntil <= now) return undefined;

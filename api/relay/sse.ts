@@ -83,11 +83,6 @@ function otherDelta(line: string): string {
 }
 
 /**
- * Writes the events of a stream as SSE (docs/spec.md#stream). The text depends only on head, form, sequence number and
- * entry, so every ingress writes the same bytes. Lines of text are not decoded. OpenAI's API numbers no events, and
- * readers that cut `data: ` off a block cannot read one with an `id:`.
- */
-/**
  * Stands where `[DONE]` would. A reader that takes an event with choices for a chunk, as Vercel's AI SDK does, drops
  * the error beside them and would take half an answer for a whole one.
  */
@@ -97,6 +92,11 @@ function failureEvent({ error }: Terminal, requestId: string, form: OpenAiForm |
     : `data: {"error":${JSON.stringify(toErrorObject(error, requestId))}}\n\n`;
 }
 
+/**
+ * Writes the events of a stream as SSE (docs/spec.md#stream). The text depends only on head, form, sequence number and
+ * entry, so every ingress writes the same bytes. Lines of text are not decoded. OpenAI's API numbers no events, and
+ * readers that cut `data: ` off a block cannot read one with an `id:`.
+ */
 export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
   const start = `data: ${headOf(head, 'chat.completion.chunk')},"choices":[{"index":0,"delta":{`;
   const usagePlace = form?.usage ?? 'last chunk';

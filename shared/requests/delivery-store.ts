@@ -183,7 +183,6 @@ type Claim =
     }
   | { kind: 'drop'; reason: string };
 
-/** The owner of a request and its body, in one call. */
 function refOf(claimed: ClaimedRequest, pseudonyms: Pseudonyms | undefined): DeliveryRef {
   const { shard, fence, owner, envelope, sent } = claimed;
   const { requestId, tenantId, keyId, endpoint, request } = envelope;
@@ -221,6 +220,7 @@ async function identify(
   };
 }
 
+/** The owner of a request and its body, in one call. */
 function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, pseudonyms }: RequestStoreSettings) {
   const script = defineScript(client, 'claim');
 

@@ -25,7 +25,6 @@ function isLetGo({ startedAt }: RecordSnapshot, { settlement, retentionMs }: Fin
   return retentionMs > 0 && (settlement?.finishedAt ?? startedAt) + retentionMs <= Date.now();
 }
 
-/** The calls of finish.lua, and what it said of each end. */
 /** How ends stood by what finish.lua said of them. */
 function createOutcomes() {
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
@@ -56,6 +55,7 @@ function createOutcomes() {
   return { hasEnded, asItStood };
 }
 
+/** The calls of finish.lua. */
 function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWhole) {
   const script = defineScript(client, 'finish');
   /** Ends a request, with the text that Redis has lost. Resolves with what finish.lua says. */

@@ -60,7 +60,6 @@ function toTaken(job: ScriptReply, queue: QueueName, { lock, now }: { lock: stri
   return { id, fields: fieldsOfFirstStart(queue, id, first), lock, claim };
 }
 
-/** `client`: on a cluster, a connection to the master of the shard. `claims` undefined: jobs are taken only. */
 /** Puts back jobs that were taken under a lock. */
 function createRelease(client: RedisClient, keys: ReturnType<Keyspace['shard']>, queue: QueueName) {
   const release = defineScript(client, 'release-jobs');
@@ -86,6 +85,7 @@ function createRelease(client: RedisClient, keys: ReturnType<Keyspace['shard']>,
   return { releaseAll, releaseLost };
 }
 
+/** `client`: on a cluster, a connection to the master of the shard. `claims` undefined: jobs are taken only. */
 export function createJobStore(
   client: RedisClient,
   keyspace: Keyspace,

@@ -185,7 +185,6 @@ async function sumStored(bulk: Connection, tenantId: string): Promise<{ lines: n
   return sum ?? { lines: 0, bytes: 0 };
 }
 
-/** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
 /** Returns whether it has changed the batch. */
 async function markCancelled(batches: Model<BatchRow>, space: Space, batchId: string, now: number): Promise<boolean> {
   const wanted = { _id: batchId, ...inSpace(space) };
@@ -201,6 +200,7 @@ async function markCancelled(batches: Model<BatchRow>, space: Space, batchId: st
   return arriving.modifiedCount + running.modifiedCount > 0;
 }
 
+/** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
 export function createBatchRepository(connection: Connection, bulk: Connection = connection) {
   const batches = batchModel(connection);
   const batchLines = batchLineModel(connection);
