@@ -125,20 +125,9 @@ const INSTRUCTION_TOKENS = 100;
 export const promptTokensAbove = ({ messages }: ChatRequest) => messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS;
 
 /** The envelope for the worker, with the tenant's settings as they are now. */
-function toEnvelope(
-  {
-    requestId,
-    principal,
-    endpoint,
-    stream,
-    request,
-    retentionMs,
-    answerStorage,
-    idempotency,
-    traceparent,
-  }: AdmissionCall,
-  { tier, rates }: AdmissionTerms,
-): Omit<RequestEnvelope, 'acceptedAt'> {
+function toEnvelope(call: AdmissionCall, { tier, rates }: AdmissionTerms): Omit<RequestEnvelope, 'acceptedAt'> {
+  const { requestId, principal, endpoint, stream, request, retentionMs, answerStorage, idempotency, traceparent } =
+    call;
   const { tenantId, keyId, mode, subject, grade, moderation } = principal;
   const named = idempotency === undefined ? {} : { idempotency };
   return {

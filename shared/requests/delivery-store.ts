@@ -199,17 +199,8 @@ async function identify(
   { shard, fence, owner }: ClaimFence,
   requestId: string,
 ) {
-  const values = await client.hmget(
-    keyspace.shard(shard).record(requestId),
-    'tenant',
-    'key',
-    'queue',
-    'ttlMs',
-    'retentionMs',
-    'tier',
-    'billed',
-    'acceptedAt',
-  );
+  const names = ['tenant', 'key', 'queue', 'ttlMs', 'retentionMs', 'tier', 'billed', 'acceptedAt'];
+  const values = await client.hmget(keyspace.shard(shard).record(requestId), ...names);
   const [tenantId = '', keyId = '', queue, life] = values.map((value) => value ?? '');
   const [keep, ...facts] = values.slice(4);
   const ref = { shard, requestId, tenantId, keyId, queue: queueOfRecord(queue), fence, owner };

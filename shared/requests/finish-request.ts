@@ -204,18 +204,10 @@ function shortTextsOf(
   { fence, owner = '', queue }: DeliveryRef,
   sentSeq: number,
   lastSeq: number,
-  {
-    status,
-    terminal,
-    costMicro,
-    settlement,
-    retentionMs,
-    unbilledTokens = 0,
-    unpaidTokens = 0,
-    overdraftMicro = 0,
-    endsJob = false,
-  }: FinishInput,
+  ending: FinishInput,
 ): (string | number)[] {
+  const { status, terminal, costMicro, settlement, retentionMs, endsJob = false } = ending;
+  const { unbilledTokens = 0, unpaidTokens = 0, overdraftMicro = 0 } = ending;
   const { promptTokens, completionTokens } = terminal.usage;
   const totalTokens = promptTokens + completionTokens;
   return Object.values({

@@ -56,16 +56,8 @@ function inTurn(last: string, batches: readonly OpenBatch[]): [string, OpenBatch
  * Sends lines while the queue has room, a slice of each tenant in turn, so that a tenant's large batch does not keep other
  * tenants waiting. A tenant's batches are served oldest first; one that has to wait is passed over.
  */
-export function createFillQueue({
-  work,
-  queue,
-  countWaiting,
-  principals,
-  lines,
-  sendLine,
-  watch,
-  clock,
-}: FillQueueDeps) {
+export function createFillQueue(deps: FillQueueDeps) {
+  const { work, queue, countWaiting, principals, lines, sendLine, watch, clock } = deps;
   /** The tenant that was served last, by shard. */
   const lastServed = new Map<number, string>();
   const resting = createRest();

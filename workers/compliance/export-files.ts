@@ -139,6 +139,10 @@ const REQUEST_FIELDS = [
   ...(['promptTokens', 'completionTokens', 'estimated', 'costMicro'] as const),
 ];
 
+const KEY_FIELDS = ['_id', 'name', 'redactedValue', 'mode', 'scopes', 'status', 'expiresAt'] as const;
+
+const JOB_FIELDS = ['_id', 'kind', 'scope', 'entityId', 'entityHash', 'status', 'reason'] as const;
+
 const BATCH_FIELDS = [
   ...(['_id', 'keyId', 'mode', 'status', 'waitingFor', 'metadataJson'] as const),
   ...(['total', 'completed', 'failed'] as const),
@@ -152,7 +156,6 @@ const LEDGER_FIELDS = [
 ];
 
 function tenantFiles({ tenant }: ExportRows): ExportFile[] {
-  const limits = ['rpm', 'tpm', 'dailyRequests'] as const;
   return [
     file('tenant', tenant.tenants, (row) => ({
       ...only(row, ['_id', 'status', 'createdAt']),
@@ -163,18 +166,7 @@ function tenantFiles({ tenant }: ExportRows): ExportFile[] {
     })),
     file('account', tenant.accounts, (row) => only(row, ['_id', 'balanceMicro', 'tokensByMonth'])),
     file('keys', tenant.keys, (row) => ({
-      ...only(row, [
-        '_id',
-        'name',
-        'redactedValue',
-        'mode',
-        'scopes',
-        'status',
-        'expiresAt',
-        ...limits,
-        'createdAt',
-        'lastUsedAt',
-      ]),
+      ...only(row, [...KEY_FIELDS, 'rpm', 'tpm', 'dailyRequests', 'createdAt', 'lastUsedAt']),
       ...endOfPrevious('previous_value_expires_at', row.previous),
     })),
     file('batches', tenant.batches, (row) => only(row, BATCH_FIELDS)),
@@ -237,19 +229,7 @@ export function exportFiles(rows: ExportRows, whole: boolean): ExportFile[] {
       only(row, ['_id', 'actor', 'action', 'target', 'requestId', 'details', 'createdAt']),
     ),
     file('compliance_jobs', rows.complianceJobs, (row) => ({
-      ...only(row, [
-        '_id',
-        'kind',
-        'scope',
-        'entityId',
-        'entityHash',
-        'status',
-        'reason',
-        'report',
-        'error',
-        'createdAt',
-        'completedAt',
-      ]),
+      ...only(row, [...JOB_FIELDS, 'report', 'error', 'createdAt', 'completedAt']),
       ...(row.archive === undefined ? {} : only(row.archive, ['expiresAt', 'bytes', 'sha256', 'files'])),
     })),
   ];

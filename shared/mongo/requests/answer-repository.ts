@@ -44,17 +44,8 @@ export const answerModel = collection<AnswerRow>('Answer', 'answers', answerSche
 export type AnswerRepository = ReturnType<typeof createAnswerRepository>;
 
 function toAnswer(row: AnswerRow): StoredAnswer {
-  const {
-    _id: requestId,
-    tenantId,
-    mode = 'live',
-    entityId,
-    idempotencyName: name,
-    fingerprint,
-    fields,
-    entries,
-    expiresAt,
-  } = row;
+  const { _id: requestId, tenantId, mode = 'live', entityId, idempotencyName: name } = row;
+  const { fingerprint, fields, entries, expiresAt } = row;
   return {
     requestId,
     tenantId,
