@@ -128,15 +128,29 @@ function hasOwnRetention(request: AdmissionRequest, settings: AdmitSettings): bo
   return retentionMs !== undefined && (mayHaveIntent || retentionMs !== settings.retentionMs);
 }
 
+/** Per minute, except for the daily one and for the requests in flight. */
+function limitsOf(request: AdmissionRequest) {
+  const { queue } = request;
+  const { limits, ceilings } = request.principal;
+  const tpmOf = (limit: number) => (queue === 'batch' ? Math.max(1, Math.floor(limit * BATCH_LIMITS.tpmShare)) : limit);
+  return {
+    rpmLimit: limits.rpm,
+    throttleLimit: throttleOf(request),
+    tpmLimit: tpmOf(limits.tpm),
+    dailyLimit: limits.dailyRequests,
+    tenantRpm: ceilings.rpm ?? undefined,
+    tenantTpm: ceilings.tpm === null ? undefined : tpmOf(ceilings.tpm),
+    openLimit: ceilings.inFlight ?? undefined,
+  };
+}
+
 /** Numbers and short texts, which admit.lua reads by these names; undefined: the value does not apply. */
 function namedValues(request: AdmissionRequest, acceptedAt: number, settings: AdmitSettings) {
   const { principal, queue, rates, promptTokens, maxTokens } = request;
-  const { limits, ceilings } = principal;
   const isLive = principal.mode === 'live';
   const promptMost = request.promptMostTokens ?? promptTokens;
   const held = holdRates(rates);
   const mostMicro = Math.round(promptMost * held.promptMicro + maxTokens * held.completionMicro);
-  const tpmOf = (limit: number) => (queue === 'batch' ? Math.max(1, Math.floor(limit * BATCH_LIMITS.tpmShare)) : limit);
   return {
     queue,
     tier: request.tier,
@@ -147,14 +161,7 @@ function namedValues(request: AdmissionRequest, acceptedAt: number, settings: Ad
     tenantId: principal.tenantId,
     keyId: principal.keyId,
     weight: principal.weight,
-    // Per minute, except for the daily one.
-    rpmLimit: limits.rpm,
-    throttleLimit: throttleOf(request),
-    tpmLimit: tpmOf(limits.tpm),
-    dailyLimit: limits.dailyRequests,
-    tenantRpm: ceilings.rpm ?? undefined,
-    tenantTpm: ceilings.tpm === null ? undefined : tpmOf(ceilings.tpm),
-    openLimit: ceilings.inFlight ?? undefined,
+    ...limitsOf(request),
     queueLimit: settings.queueLimit,
     tenantShare: Math.max(1, Math.floor(settings.queueLimit * TENANT_SHARE)),
     isBilled: isLive,
@@ -172,7 +179,7 @@ function namedValues(request: AdmissionRequest, acceptedAt: number, settings: Ad
     rates: `${ratesText(rates)} ${promptMost + maxTokens} ${mostMicro}`,
     fingerprint: (request.idempotency ?? request.attempt)?.fingerprint,
     attempt: request.attempt && (request.attempt.isRetry ? 'again' : 'first'),
-    isReplay: limits.rpm === REPLAY_RPM || undefined,
+    isReplay: principal.limits.rpm === REPLAY_RPM || undefined,
     leader: request.batch?.leaderId,
     deadlineMs: settings.requestTimeoutMs,
     recordMs: settings.recordLifeMs,

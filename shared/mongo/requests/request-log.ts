@@ -321,13 +321,11 @@ export function openRequestRecorder(
   const flushing = repeat(flush, () => FLUSH_MS, onFault);
   closer.defer('request log', () => flushing.stop().then(flush));
 
-  const endEarly: OnEarlyEnd = (request, how) => {
-    note({ ...rowOfEarlyEnd(request, how), finishedAt: clock.now() }, how.isGuess);
-  };
-
   return {
     note,
-    endEarly,
+    endEarly: ((request, how) => {
+      note({ ...rowOfEarlyEnd(request, how), finishedAt: clock.now() }, how.isGuess);
+    }) satisfies OnEarlyEnd,
     /** Counts a refused request, and notes it if it is among the first of its key, code and minute. */
     refuse(refusal: Refusal): void {
       if (keptDays === 0) return;
