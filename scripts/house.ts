@@ -26,7 +26,7 @@ const LIMITS = {
   'product lines': { limit: 63_350, goal: 48_000 },
   'code lines (no blanks, comments, imports)': { limit: 45_290, goal: 34_500 },
   'functions over 80 lines': { limit: 1, goal: 10 },
-  'functions over 50 lines': { limit: 74, goal: 70 },
+  'functions over 50 lines': { limit: 72, goal: 70 },
   'files under 40 lines with one importer': { limit: 0, goal: 0 },
   'pairs of folders that import each other': { limit: 8, goal: 10 },
   'interfaces with one factory': { limit: 21, goal: 26 },

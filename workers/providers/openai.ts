@@ -259,16 +259,18 @@ function endOf({ finishReason, usage, model, hasText, hasCalls, isRefusal, unkno
   };
 }
 
+const NOTHING_READ: Read = {
+  finishReason: undefined,
+  usage: undefined,
+  model: undefined,
+  hasText: false,
+  hasCalls: false,
+  isRefusal: false,
+  unknownReason: undefined,
+};
+
 function openStream(sink: ProviderSink, passed: ProviderCall['passed']): ProviderStreamReader {
-  const end: Read = {
-    finishReason: undefined,
-    usage: undefined,
-    model: undefined,
-    hasText: false,
-    hasCalls: false,
-    isRefusal: false,
-    unknownReason: undefined,
-  };
+  const end: Read = { ...NOTHING_READ };
   /** Text has followed a finish reason: this server gives one with every chunk. */
   let isEarly = false;
   /** A delta has said something: a message behind it repeats the whole answer, as MiniMax does. */

@@ -91,8 +91,7 @@ export function createTenantRepository(connection: Connection) {
     elsewhere: (shard: number, tenantIds: readonly string[]): Promise<TenantPlace[]> =>
       tenants.find({ _id: { $in: [...tenantIds] }, shard: { $ne: shard } }, { shard: 1 }).lean(),
 
-    /** One row more than the limit. */
-    /** `name`: a part of the tenants' names, in small or capital letters. */
+    /** Lists one row more than the limit. `name`: a part of the tenants' names, in small or capital letters. */
     list: (query: ListQuery, name?: string): Promise<TenantRow[]> =>
       listRows(tenants, name === undefined ? {} : { name: containing(name) }, query),
 
