@@ -4,7 +4,7 @@ import { refuse } from './completion-messages.ts';
 
 /**
  * Structured output of `POST /chat/completions`: checks a caller's JSON schema before anything is paid for it
- * (docs/spec.md#structured-output). Only walks it, once: the worker validates answers (workers/pipeline/json-answer.ts).
+ * (docs/spec.md#structured-output). Only walks it: the worker validates answers (workers/pipeline/json-answer.ts).
  */
 
 const PARAM = 'response_format.json_schema';
@@ -36,40 +36,159 @@ const DATA_KEYWORDS: ReadonlySet<string> = new Set(['enum', 'const', 'default', 
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Tells whether a reference such as `#/$defs/step` leads to a schema of the same document. */
-function isResolvable(root: Json, ref: string): boolean {
-  if (ref === '#') return true;
-  if (!ref.startsWith('#/')) return false;
-  let at: unknown = root;
-  for (const part of ref.slice(2).split('/')) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return false;
-    at = (at as Json)[name];
-  }
-  return isRecord(at);
-}
+const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
+/** Keywords whose schemas bear on the same value as the schema around them. */
+const IN_PLACE = words('$ref allOf anyOf oneOf not if then else');
+/** Keywords whose value is a schema or a list of them, and those of which it is an object of schemas. */
+const SCHEMAS = words(
+  'allOf anyOf oneOf not if then else prefixItems items additionalItems contains propertyNames additionalProperties unevaluatedItems unevaluatedProperties',
+);
+const MAPS = words('properties patternProperties $defs definitions dependentSchemas dependencies');
 
-function isPattern(source: string): boolean {
+type Test = (value: unknown) => boolean;
+const isText: Test = (value) => typeof value === 'string';
+const isNumber: Test = (value) => typeof value === 'number';
+const isCount: Test = (value) => Number.isInteger(value) && Number(value) >= 0;
+const isFilled: Test = (value) => Array.isArray(value) && value.length > 0;
+const isTexts: Test = (value) => Array.isArray(value) && value.every(isText);
+const isSchema: Test = (value) => typeof value === 'boolean' || isRecord(value);
+const isSchemas: Test = (value) => Array.isArray(value) && value.every(isSchema);
+const mapOf =
+  (isValue: Test): Test =>
+  (value) =>
+    isRecord(value) && Object.values(value).every(isValue);
+
+function isPattern(source: unknown): boolean {
   try {
-    return RegExp(source, 'u') instanceof RegExp;
+    return isText(source) && RegExp(String(source), 'u') instanceof RegExp;
   } catch {
     return false;
   }
 }
 
-/** Parts that a schema of either kind must not have. Recursion ends at the greatest depth. */
-function checkAny(value: unknown, root: Json, path: string, depth: number): void {
+/** Shapes of the values of keywords. The validator skips some that have another, and fails every answer for others. */
+const SHAPES: readonly [keywords: string, holds: Test, rule: string][] = [
+  [
+    'type',
+    (value) => TYPES.has(value) || (isFilled(value) && (value as unknown[]).every((type) => TYPES.has(type))),
+    `must be one of ${[...TYPES].join(', ')}, or a list of them`,
+  ],
+  ['allOf anyOf oneOf prefixItems', (value) => isFilled(value) && isSchemas(value), 'must be a list of schemas'],
+  ['items', (value) => isSchema(value) || isSchemas(value), 'must be a schema'],
+  ['not if then else contains propertyNames additionalItems', isSchema, 'must be a schema'],
+  ['additionalProperties unevaluatedItems unevaluatedProperties', isSchema, 'must be a schema'],
+  ['properties $defs definitions dependentSchemas', mapOf(isSchema), 'must be an object of schemas'],
+  [
+    'patternProperties',
+    (value) => mapOf(isSchema)(value) && Object.keys(value as Json).every(isPattern),
+    'must be an object of schemas, named by regular expressions of JavaScript',
+  ],
+  [
+    'dependencies',
+    mapOf((value) => isSchema(value) || isTexts(value)),
+    'must be an object of schemas or lists of names',
+  ],
+  ['dependentRequired', mapOf(isTexts), 'must be an object of lists of names'],
+  ['required', isTexts, 'must be a list of names'],
+  ['enum', isFilled, 'must be a list of values'],
+  ['minLength maxLength minItems maxItems', isCount, 'must be a whole number, at least 0'],
+  ['minProperties maxProperties minContains maxContains', isCount, 'must be a whole number, at least 0'],
+  ['minimum maximum exclusiveMinimum exclusiveMaximum', isNumber, 'must be a number'],
+  ['multipleOf', (value) => isNumber(value) && Number(value) > 0, 'must be a number above 0'],
+  ['uniqueItems', (value) => typeof value === 'boolean', 'must be a boolean'],
+  ['pattern', isPattern, 'must be a regular expression of JavaScript'],
+  ['$ref format', isText, 'must be a string'],
+  ['$id id', (value) => isText(value) && URL.canParse(String(value), 'https://json-schema.org'), 'must be a URL'],
+  [
+    '$schema',
+    (value) => isText(value) && /^https?:\/\/json-schema\.org\//.test(String(value)),
+    'must be a draft of JSON Schema, such as `https://json-schema.org/draft/2020-12/schema`',
+  ],
+  ['$dynamicRef $recursiveRef', () => false, 'is not supported; use `$ref`'],
+];
+const SHAPE_OF = new Map(
+  SHAPES.flatMap(([keywords, holds, rule]) => keywords.split(' ').map((name) => [name, { holds, rule }] as const)),
+);
+
+/** Finds where a reference such as `#/$defs/step` leads in the same document; undefined: to no schema. */
+function targetOf(root: Json, ref: unknown): Json | undefined {
+  if (ref === '#') return root;
+  if (typeof ref !== 'string' || !ref.startsWith('#/')) return undefined;
+  let at: unknown = root;
+  for (const part of ref.slice(2).split('/')) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
+    at = (at as Json)[name];
+  }
+  return isRecord(at) ? at : undefined;
+}
+
+/** Recursion ends at the greatest depth. */
+function checkDepth(value: unknown, path: string, depth: number): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth > LIMITS.depth) refuse(SCHEMA_PARAM, `must not be nested deeper than ${LIMITS.depth} levels`);
   for (const [name, child] of Object.entries(value)) {
     if (name === '__proto__') refuse(path, 'must not contain the key `__proto__`');
     const at = Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`;
-    if (name === '$ref' && typeof child === 'string' && !isResolvable(root, child))
-      refuse(at, 'must lead to a schema inside this one, such as `#/$defs/name`; others are not fetched');
-    if (name === 'pattern' && typeof child === 'string' && !isPattern(child))
-      refuse(at, 'must be a regular expression of JavaScript');
-    if (!DATA_KEYWORDS.has(name)) checkAny(child, root, at, depth + 1);
+    if (!DATA_KEYWORDS.has(name)) checkDepth(child, at, depth + 1);
   }
+}
+
+/** Schemas that bear on the same value as this one. A way through them that does not end is a circle. */
+function checkCircle(schema: Json, path: string, root: Json, ended: Set<Json>, steps = 0): void {
+  if (ended.has(schema)) return;
+  if (steps > LIMITS.depth)
+    refuse(path, `must not lead to itself, or through ${LIMITS.depth} schemas, without a step into the answer`);
+  for (const [name, value] of Object.entries(schema)) {
+    const next = name === '$ref' ? targetOf(root, value) : value;
+    const isMap = name === 'dependentSchemas' || name === 'dependencies';
+    if (!isMap && !IN_PLACE.has(name)) continue;
+    for (const each of isMap ? Object.values(value as Json) : [next].flat())
+      if (isRecord(each)) checkCircle(each, path, root, ended, steps + 1);
+  }
+  ended.add(schema);
+}
+
+/** Schemas directly inside of one. */
+function insideOf(schema: Json, path: string): [child: unknown, path: string][] {
+  return Object.entries(schema).flatMap(([name, value]): [unknown, string][] => {
+    const at = `${path}.${name}`;
+    if (MAPS.has(name)) return Object.entries(value as Json).map(([key, child]) => [child, `${at}.${key}`]);
+    if (!SCHEMAS.has(name)) return [];
+    return Array.isArray(value) ? value.map((child, index) => [child, `${at}[${index}]`]) : [[value, at]];
+  });
+}
+
+function checkShapes(schema: Json, path: string): void {
+  for (const [name, value] of Object.entries(schema)) {
+    const shape = SHAPE_OF.get(name);
+    if (shape?.holds(value) === false) refuse(`${path}.${name}`, shape.rule);
+  }
+}
+
+/** Parts that a schema of either kind must not have. */
+function checkAny(root: Json): void {
+  const seen = new Set<unknown>();
+  const left: [unknown, string][] = [[root, SCHEMA_PARAM]];
+  /** Walked last, because most stand inside another schema, by whose path they are known. */
+  const targets: [Json, string][] = [];
+  const references: [Json, string][] = [];
+  for (let next = left.pop(); next !== undefined; next = left.pop() ?? targets.pop()) {
+    const [schema, path] = next;
+    if (!isRecord(schema) || seen.has(schema)) continue;
+    seen.add(schema);
+    checkShapes(schema, path);
+    for (const inside of insideOf(schema, path)) left.push(inside);
+    if (schema['$ref'] === undefined) continue;
+    const target = targetOf(root, schema['$ref']);
+    const at = `${path}.$ref`;
+    if (target === undefined)
+      refuse(at, 'must lead to a schema inside this one, such as `#/$defs/name`; others are not fetched');
+    targets.push([target, at]);
+    references.push([schema, at]);
+  }
+  const ended = new Set<Json>();
+  for (const [schema, at] of references) checkCircle(schema, at, root, ended);
 }
 
 interface Counts {
@@ -94,16 +213,14 @@ function checkObject(schema: Json, path: string): void {
   if (schema['additionalProperties'] !== false)
     refuse(`${path}.additionalProperties`, 'must be false in a strict schema');
   const { properties = {}, required = [] } = schema;
-  if (!isRecord(properties)) refuse(`${path}.properties`, 'must be an object');
-  if (!Array.isArray(required)) refuse(`${path}.required`, 'must be an array');
-  const names = new Set<unknown>(required);
-  const left = Object.keys(properties).find((name) => !names.has(name));
+  const names = new Set(required as string[]);
+  const left = Object.keys(properties as Json).find((name) => !names.has(name));
   if (left !== undefined)
     refuse(
       `${path}.required`,
       `must name every property in a strict schema; \`${left}\` is missing: let its type be null, too, if it may be absent`,
     );
-  const extra = [...names].find((name) => typeof name !== 'string' || !Object.hasOwn(properties, name));
+  const extra = [...names].find((name) => !Object.hasOwn(properties as Json, name));
   if (extra !== undefined) refuse(`${path}.required`, `names ${JSON.stringify(extra)}, which is no property`);
 }
 
@@ -117,9 +234,6 @@ function checkKeywords(schema: Json, path: string): void {
       refuse(`${path}.${name}`, 'is not supported in a strict schema; leave it out, or set `strict` to false');
   }
   const types = typesOf(schema);
-  const wrong = types.find((type) => !TYPES.has(type));
-  if (wrong !== undefined || (types.length === 0 && schema['type'] !== undefined))
-    refuse(`${path}.type`, `must be one of ${[...TYPES].join(', ')}, or a list of them`);
   if (types.length === 0 && !['anyOf', '$ref', 'enum', 'const'].some((name) => schema[name] !== undefined))
     refuse(path, 'must have a `type`');
 }
@@ -130,14 +244,11 @@ function childrenOf(schema: Json, path: string, counts: Counts): [child: unknown
   for (const name of ['properties', '$defs', 'definitions']) {
     const map = schema[name];
     if (map === undefined) continue;
-    if (!isRecord(map)) refuse(`${path}.${name}`, 'must be an object');
-    count(counts, 'properties', Object.keys(map));
-    for (const [key, child] of Object.entries(map)) children.push([child, `${path}.${name}.${key}`, 1]);
+    count(counts, 'properties', Object.keys(map as Json));
+    for (const [key, child] of Object.entries(map as Json)) children.push([child, `${path}.${name}.${key}`, 1]);
   }
   if (schema['items'] !== undefined) children.push([schema['items'], `${path}.items`, 1]);
-  const { anyOf } = schema;
-  if (anyOf === undefined) return children;
-  if (!Array.isArray(anyOf) || anyOf.length === 0) refuse(`${path}.anyOf`, 'must be a list of schemas');
+  const anyOf = (schema['anyOf'] ?? []) as unknown[];
   return [
     ...children,
     ...anyOf.map((child, index): [unknown, string, number] => [child, `${path}.anyOf[${index}]`, 0]),
@@ -152,8 +263,6 @@ function checkStrict(schema: unknown, path: string, depth: number, counts: Count
   if (types.includes('object') || schema['properties'] !== undefined) checkObject(schema, path);
   if (types.includes('array') && schema['items'] === undefined) refuse(path, 'must have `items`, as a list does');
   const { enum: values, const: only } = schema;
-  if (values !== undefined && (!Array.isArray(values) || values.length === 0))
-    refuse(`${path}.enum`, 'must be a list of values');
   count(counts, 'enumValues', [...((values ?? []) as unknown[]), ...(only === undefined ? [] : [only])]);
   for (const [child, at, deeper] of childrenOf(schema, path, counts)) checkStrict(child, at, depth + deeper, counts);
 }
@@ -169,13 +278,12 @@ export function readAnswerSchema(format: unknown): AnswerSchema {
   if (strict !== undefined && strict !== null && typeof strict !== 'boolean')
     refuse(`${PARAM}.strict`, 'must be a boolean');
   if (!isRecord(schema)) refuse(SCHEMA_PARAM, 'must be a JSON schema');
-  checkAny(schema, schema, SCHEMA_PARAM, 1);
+  checkDepth(schema, SCHEMA_PARAM, 1);
   // The depth is bounded by now, so this cannot exhaust the stack.
   if (Buffer.byteLength(JSON.stringify(format)) > LIMITS.bytes)
     refuse(SCHEMA_PARAM, `must not exceed ${LIMITS.bytes / 1024} KiB as JSON`);
-  const isObject = typesOf(schema).every((type) => type === 'object');
-  if (!isObject || (strict === true && schema['type'] !== 'object'))
-    refuse(`${SCHEMA_PARAM}.type`, 'must be `object`: an answer is an object');
+  checkAny(schema);
+  if (schema['type'] !== 'object') refuse(`${SCHEMA_PARAM}.type`, 'must be `object`: an answer is an object');
   if (strict === true) {
     if (schema['anyOf'] !== undefined) refuse(`${SCHEMA_PARAM}.anyOf`, 'must not stand at the root of a strict schema');
     checkStrict(schema, SCHEMA_PARAM, 0, { properties: 0, enumValues: 0, nameUnits: 0 });

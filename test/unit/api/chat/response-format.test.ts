@@ -43,7 +43,11 @@ describe('a schema of response_format', () => {
 
   it('may have any keyword where it is not strict', () => {
     const schema = {
-      properties: { a: { type: 'string', oneOf: [{ minLength: 1 }] } },
+      type: 'object',
+      properties: { a: { type: 'string', oneOf: [{ minLength: 1 }, true] }, b: { items: [{}, { not: {} }] } },
+      dependencies: { a: ['b'], b: { required: ['a'] } },
+      dependentRequired: { a: [] },
+      'x-own': { type: 5, deep: { $ref: '#/nowhere' } },
       patternProperties: { '^b': {} },
     };
 
@@ -59,6 +63,8 @@ describe('a schema of response_format', () => {
     ['an odd name', { name: 'a b', schema: {} }, '', 'name', '1 to 64 letters'],
     ['no schema', { name: 'a' }, '', 'schema', 'must be a JSON schema'],
     ['a list', { name: 'a', schema: { type: 'array' } }, 'schema', 'type', 'an answer is an object'],
+    ['no type', { name: 'a', schema: {} }, 'schema', 'type', 'an answer is an object'],
+    ['a list of types', { name: 'a', schema: { type: ['object'] } }, 'schema', 'type', 'an answer is an object'],
     ['a word for strict', { name: 'a', schema: {}, strict: 'yes' }, '', 'strict', 'must be a boolean'],
   ])('is refused with %s', (_what, format, under, field, say) => {
     const param = ['response_format', 'json_schema', under, field].filter((part) => part !== '').join('.');
@@ -76,7 +82,7 @@ describe('a schema of response_format', () => {
     ],
     [
       'with a keyword',
-      objectOf({ a: { type: 'array', items: { allOf: [] } } }),
+      objectOf({ a: { type: 'array', items: { allOf: [{}] } } }),
       '.properties.a.items.allOf',
       'not supported',
     ],
@@ -105,6 +111,41 @@ describe('a schema of response_format', () => {
     ['a reference to elsewhere', { properties: { a: { $ref: 'https://elsewhere.example/a' } } }, '.properties.a.$ref'],
     ['a reference to nothing', { properties: { a: { $ref: '#/$defs/a' } } }, '.properties.a.$ref'],
     ['what is no pattern', { properties: { a: { pattern: '(' } } }, '.properties.a.pattern'],
+    ...Object.entries({
+      type: 'zzz',
+      required: 'a',
+      properties: [],
+      enum: [],
+      anyOf: [],
+      oneOf: {},
+      items: 'a',
+      not: 5,
+      additionalProperties: 5,
+      patternProperties: { '[': {} },
+      dependentRequired: { a: 'b' },
+      minimum: '1',
+      minProperties: -1,
+      multipleOf: 0,
+      uniqueItems: 1,
+      $id: 'http://',
+      $schema: 'zzz',
+      $dynamicRef: '#x',
+    }).map(([name, value]): [string, object, string] => [
+      `a wrong ${name}`,
+      { properties: { a: { [name]: value } } },
+      `.properties.a.${name}`,
+    ]),
+    [
+      'a wrong part that only a reference reaches',
+      { 'x-a': { enum: 1 }, allOf: [{ $ref: '#/x-a' }] },
+      '.allOf[0].$ref.enum',
+    ],
+    ['a circle', { properties: { a: { $ref: '#/properties/a' } } }, '.properties.a.$ref'],
+    [
+      'a wide circle',
+      { properties: { a: { allOf: [{ not: { $ref: '#/properties/a' } }] } } },
+      '.properties.a.allOf[0].not.$ref',
+    ],
     ['a poisoned name', JSON.parse('{"properties":{"__proto__":{}}}') as object, '.properties'],
     ['too many bytes', { description: 'x'.repeat(256 * 1024) }, ''],
     ['too many levels', { properties: { a: JSON.parse('{"not":'.repeat(70) + '{}' + '}'.repeat(70)) as object } }, ''],
