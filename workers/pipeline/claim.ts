@@ -7,6 +7,7 @@ import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { FAULT, lineText } from '../../shared/contracts/events.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { ClaimedRequest, Hold, HoldRequest } from '../../shared/requests/delivery.ts';
 import type { Delivery, RequestStore } from '../../shared/requests/delivery-store.ts';
@@ -72,6 +73,9 @@ function withHiddenNames(envelope: RequestEnvelope, pseudonyms: ClaimDeps['pseud
   return { ...envelope, request: { ...request, passed: { ...passed, ...Object.fromEntries(hidden) } } };
 }
 
+/** What the body of an embedding may have as text: a token may stand for 128 blanks. */
+const TEXT_BYTES_MAX = 4 * 1024 * 1024;
+
 /** Moderation reads exactly what a provider gets: texts, where the caller sent tokens. */
 export async function readTokens(run: Claimed): Promise<Claimed> {
   const { envelope } = run;
@@ -79,6 +83,10 @@ export async function readTokens(run: Claimed): Promise<Claimed> {
   if (task?.kind !== 'embedding' || task.isTokens !== true) return run;
   const decode = await loadTokenDecoder();
   const read = messages.map((message) => ({ ...message, content: decode(JSON.parse(message.content) as number[]) }));
+  if (read.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0) > TEXT_BYTES_MAX) {
+    const message = 'The tokens of `input` stand for more than 4 MiB of text; send fewer of them at once.';
+    throw new ServiceError('invalid_request', message, { param: 'input' });
+  }
   return { ...run, envelope: { ...envelope, request: { ...envelope.request, messages: read } } };
 }
 

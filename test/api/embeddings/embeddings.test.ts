@@ -71,6 +71,15 @@ describe('POST /embeddings', () => {
     expect((await post({ input: [0, 100_255] })).status).toBe(200);
   });
 
+  it('refuses tokens that stand for more text than a body may have', async () => {
+    // 128 blanks each.
+    const answer = await post({ input: Array.from({ length: 5 }, () => Array(7_000).fill(58_040)), dimensions: 64 });
+
+    expect(answer.status).toBe(400);
+    expect(errorOf(answer)).toMatchObject({ code: 'invalid_request', param: 'input' });
+    expect(service.provider.request(requestIdOf(answer))).toBeUndefined();
+  });
+
   it('takes 2,048 inputs, and null for whatever is left out', async () => {
     const answer = await post({
       input: Array.from({ length: 2_048 }, (_none, index) => `text ${index}`),
