@@ -7,6 +7,7 @@ import { createRequestIntents } from '../../shared/mongo/requests/request-intent
 import type { DueIntent, RequestIntents } from '../../shared/mongo/requests/request-intents.ts';
 import { unlimited } from '../../shared/redis/time-limits.ts';
 import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
+import { createRefund } from '../../shared/requests/refund.ts';
 import { openRecovery } from '../../shared/requests/recovery.ts';
 import type { ConcludeIntent, OpenRecoveryDeps, RecoverRequest } from '../../shared/requests/recovery.ts';
 import type { RequestPresence } from '../../shared/requests/rollback.ts';
@@ -30,6 +31,7 @@ interface RecoverLostDeps {
   presence: RequestPresence;
   recover: RecoverRequest;
   conclude: ConcludeIntent;
+  refund: ReturnType<typeof createRefund>;
   clock: Clock;
   log: Logger;
 }
@@ -76,14 +78,15 @@ async function withoutMore({ answers }: RecoverLostDeps, ended: readonly DueInte
 
 /** Brings back requests that Redis has lost, and concludes the intents of those that have ended. */
 function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
-  const { intents, admissions, presence, clock } = deps;
+  const { intents, admissions, presence, refund, clock } = deps;
 
   /** Looks after one batch of due requests. Returns how many there were. */
   async function lookAfter(shard: number): Promise<number> {
     const rows = await intents.due(shard, clock.now(), BATCH);
     for (const { requestId, tenantId, takenBackKeyId: keyId } of rows) {
       if (keyId === undefined) continue;
-      await admissions.voidRefused(requestId, { shard, tenantId, keyId }, LOST);
+      const state = await admissions.voidRefused(requestId, { shard, tenantId, keyId }, LOST);
+      if (state === 'gone') void refund(requestId, { shard, tenantId });
       await intents.forgetTakenBack(requestId);
     }
     const due = rows.filter(({ takenBackKeyId }) => takenBackKeyId === undefined);
@@ -122,8 +125,9 @@ function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
 }
 
 export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): RecoverLost {
-  const { mongo, clock, log } = deps;
+  const { mongo, clock, log, store, accountStore, requestTimeoutMs: giveUpAfterMs } = deps;
   const { recover, conclude, presence } = openRecovery({ ...deps, limit: unlimited });
   const [intents, answers] = [createRequestIntents(mongo), createAnswerRepository(mongo)];
-  return createRecoverLost({ recover, conclude, presence, intents, answers, clock, log, admissions: deps.store });
+  const refund = createRefund({ mongo, accountStore, clock, log, giveUpAfterMs });
+  return createRecoverLost({ recover, conclude, presence, refund, intents, answers, clock, log, admissions: store });
 }

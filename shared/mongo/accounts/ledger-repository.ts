@@ -112,11 +112,12 @@ export function createLedgerRepository(connection: Connection) {
     },
 
     /** Reads the charge of a request; undefined: none, or none yet. */
-    async chargeOf(tenantId: string, requestId: string): Promise<Charge | undefined> {
+    async chargeOf(tenantId: string, requestId: string): Promise<(Charge & { entityId?: string }) | undefined> {
       const row = await ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }).lean();
       if (row === null) return undefined;
       const { amountMicro, mode = 'live', promptTokens = 0, completionTokens = 0, acceptedAt = row.createdAt } = row;
-      return { costMicro: 0 - amountMicro, mode, promptTokens, completionTokens, acceptedAt };
+      const entity = row.entityId === undefined ? {} : { entityId: row.entityId };
+      return { costMicro: 0 - amountMicro, mode, promptTokens, completionTokens, acceptedAt, ...entity };
     },
 
     /** In the order of booking, of one type or of all; one row more than the limit. */

@@ -1,14 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { createRefund } from '../../../api/chat/open-chat.ts';
 import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
+import { createRefund } from '../../../shared/requests/refund.ts';
 import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';
 import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
-import { createAccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
-import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
 import { createReconciliationRepository } from '../../../shared/mongo/accounts/reconciliation-repository.ts';
 import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
-import { createTenantRepository } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import { createRequestIntents } from '../../../shared/mongo/requests/request-intents.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
@@ -21,13 +19,11 @@ const TIMEOUT_MS = 600_000;
 
 function openRefund({ redis, keyspace, mongo, log }: TestService) {
   return createRefund({
-    clock: systemClock,
+    mongo,
     log,
+    clock: systemClock,
     giveUpAfterMs: 10_000,
-    ledger: createLedgerRepository(mongo),
-    accounts: createAccountRepository(mongo),
     accountStore: createAccountStore(redis, keyspace),
-    tenants: createTenantRepository(mongo),
   });
 }
 
@@ -79,6 +75,37 @@ describe('a request whose caller was told 503 and that had ended', () => {
     expect(refund?._id).toMatch(/^txn_[A-Za-z0-9]{24}$/);
     expect(more).toEqual([]);
     await waitFor(async () => ((await balanceOf(tenant)) === 1_000 ? true : undefined), 'the balance');
+  });
+
+  /** As if Redis had lost it, and its worker had put it back. */
+  const putBack = (requestId: string) => service.redis.hset(service.keyspace.shard(0).record(requestId), 'gone', '1');
+
+  it('leaves no turn in its entity, into which its caller sends it once more', async () => {
+    const tenant = await service.startTenant({ credits: 1_000 });
+    const api = apiOf(service, tenant.key);
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi', { entity_id: 'ent-1' })));
+    const turns = async () =>
+      (await service.models.entities.findOne({ entityId: 'ent-1', tenantId: tenant.tenantId }).lean())?.messages.length;
+    expect((await api('get', '/entities/ent-1')).status).toBe(200);
+    expect(await turns()).toBe(2);
+    await putBack(requestId);
+
+    await voidLater(tenant, requestId);
+
+    expect(await turns()).toBe(0);
+    expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant', 'usage', 'adjustment']);
+  });
+
+  it('gets its charge back from the sweep, where its ingress has ended', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+    const principal = await createPrincipalRepository(service.mongo).findByKey(tenant.tenantId, tenant.keyId);
+    if (principal === undefined) throw new Error('The key is gone.');
+
+    await createRequestIntents(service.mongo).keepTakenBack(requestId, principal, systemClock.now());
+
+    const types = async () => (await entriesOf(tenant)).map(({ type }) => type);
+    await waitFor(async () => ((await types()).includes('adjustment') ? true : undefined), 'the refund', 20_000);
   });
 
   it('gets the tokens of its monthly budget back, and the books agree', async () => {

@@ -1,0 +1,75 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { Principal } from '../domain/principal.ts';
+import type { Clock } from '../lifecycle/clock.ts';
+import type { Logger } from '../logging/logger.ts';
+import { createAccountRepository } from '../mongo/accounts/account-repository.ts';
+import { createLedgerRepository, refundIdOf } from '../mongo/accounts/ledger-repository.ts';
+import type { MongoConnection } from '../mongo/connection.ts';
+import { createConversationRepository } from '../mongo/entities/conversation-repository.ts';
+import { createTenantRepository } from '../mongo/tenants/tenant-repository.ts';
+import type { AccountStore } from '../redis/stores/account-store.ts';
+
+interface RefundDeps {
+  mongo: MongoConnection;
+  accountStore: AccountStore;
+  clock: Clock;
+  log: Logger;
+  giveUpAfterMs: number;
+}
+
+type Refunded = Pick<Principal, 'tenantId' | 'shard'>;
+
+const RETRY_MS = 500;
+const REASON = 'Refund of a request that was answered with 503 and had ended.';
+
+/**
+ * Refunds the credits and budget tokens of a request, once, and takes its turn out of its entity: its caller got 503 and
+ * sends it again. Nobody has the answer, because the tenant keeps none or Redis had lost the request by then. Tries for a
+ * while, because the charge may not be booked yet, or MongoDB may be unavailable.
+ */
+export function createRefund({ mongo, accountStore, clock, log, giveUpAfterMs }: RefundDeps) {
+  const [ledger, accounts] = [createLedgerRepository(mongo), createAccountRepository(mongo)];
+  const [tenants, conversations] = [createTenantRepository(mongo), createConversationRepository(mongo)];
+
+  async function tryOnce(requestId: string, { tenantId, shard }: Refunded): Promise<boolean> {
+    const charge = await ledger.chargeOf(tenantId, requestId);
+    if (charge === undefined) return false;
+    const { entityId, ...refunded } = charge;
+    const now = clock.now();
+    if (entityId !== undefined)
+      await conversations.deleteTurn({ tenantId, mode: refunded.mode }, entityId, { requestId, claimedAt: now });
+    if (refunded.mode === 'test') return true;
+    const transactionId = refundIdOf(requestId);
+    const entry = {
+      transactionId,
+      tenantId,
+      type: 'adjustment',
+      amountMicro: refunded.costMicro,
+      refunded,
+      reason: REASON,
+      now,
+    } as const;
+    const { book } = await accounts.book(entry);
+    // Read after the booking: if the tenant is being moved, the ledger balance must reach the shard on which the tenant ends up.
+    const tenant = await tenants.find(tenantId);
+    await accountStore.publishBalance(tenant?.shard ?? shard, tenantId, book);
+    log.warn('A request that was refused had ended; its charge was given back.', { requestId, tenantId });
+    return true;
+  }
+
+  return async (requestId: string, principal: Refunded): Promise<void> => {
+    const until = clock.now() + giveUpAfterMs;
+    let fault: unknown;
+    while (clock.now() < until) {
+      const isDone = await tryOnce(requestId, principal).catch((error: unknown) => {
+        fault = error;
+        return false;
+      });
+      if (isDone) return;
+      await pause(RETRY_MS);
+    }
+    const { tenantId } = principal;
+    log.error('The charge of a refused request could not be given back.', { requestId, tenantId, error: fault });
+  };
+}
