@@ -18,7 +18,7 @@ import { toRefusal } from '../../shared/requests/refusals.ts';
 import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
 import { setKeyHeaders } from '../http/count-requests.ts';
 import type { FollowMove } from '../http/follow-move.ts';
-import { attemptOf, comparable, idempotencyOf, isOfRequest, keepsNothing, retentionOf } from '../http/request-terms.ts';
+import { attemptOf, comparable, idempotencyOf, keepsNothing, retentionOf } from '../http/request-terms.ts';
 import type { RetentionSettings } from '../http/request-terms.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import { answerHead } from '../relay/sse.ts';
@@ -197,14 +197,16 @@ async function storeAndEnqueue(
 function watchReaders(
   { hub, enqueuer, onEarlyEnd }: AcceptDeps,
   { asked: { requestId, principal, answerStorage }, callerMayReturn }: Prepared,
-  envelope: RequestEnvelope,
+  { tenantId, keyId, mode, endpoint, tier, acceptedAt }: RequestEnvelope,
 ): void {
   if (keepsNothing(principal)) hub.deleteWhenRead(requestId);
   // This answer cannot be asked for later, so a worker must not put the request back and charge for it.
   if (!callerMayReturn && answerStorage === undefined) {
     hub.onLost(requestId, () => {
       enqueuer.voidLater(requestId, principal);
-      onEarlyEnd(envelope, { code: LOST.error?.code, reason: 'lost by Redis', isGuess: true });
+      // The envelope has the body, which would be held until the answer has ended.
+      const facts = { requestId, tenantId, keyId, mode, endpoint, tier, acceptedAt };
+      onEarlyEnd(facts, { code: LOST.error?.code, reason: 'lost by Redis', isGuess: true });
     });
   }
 }
@@ -238,11 +240,11 @@ async function begin<R extends Relay>(
  */
 async function findEarlier(
   { hub, records, restoreFromMongo, intentStore }: AcceptDeps,
-  { asked: { principal, request }, call: { route } }: Decided<Relay>,
+  { asked: { principal, idempotency, attempt }, call: { route } }: Decided<Relay>,
   { requestId, fingerprint }: AdmissionOutcome<'joined'>,
 ): Promise<RequestRecord | undefined> {
   if (fingerprint === ERASED_FINGERPRINT) throw noLongerKept();
-  if (!isOfRequest(fingerprint, request)) {
+  if (fingerprint !== (idempotency ?? attempt)?.fingerprint) {
     throw new ServiceError(
       'idempotency_mismatch',
       'This Idempotency-Key was used with another body; send a new key with a new request.',
@@ -357,9 +359,13 @@ export function createAccept(deps: AcceptDeps) {
     // admit.lua counts the request.
     claimCount(res);
     const call = { res, route, body, tier, openRelay, notFound: undefined };
-    for (;;) {
-      const accepted = await acceptOnShard(deps, call);
-      if (accepted !== undefined) return accepted;
+    try {
+      for (;;) {
+        const accepted = await acceptOnShard(deps, call);
+        if (accepted !== undefined) return accepted;
+      }
+    } finally {
+      contextOf(res).letBodyGo?.();
     }
   };
 }

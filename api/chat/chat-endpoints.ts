@@ -21,7 +21,7 @@ import {
   STREAM_TEXT,
 } from './completion-schemas.ts';
 import { noLongerKept } from './accept.ts';
-import type { Accept } from './accept.ts';
+import type { Accept, Accepted } from './accept.ts';
 import { hasAllEvents, lastEventId, reached } from './resume.ts';
 import { assertScope } from '../http/authenticate.ts';
 import { principalOf } from '../http/request-context.ts';
@@ -97,41 +97,63 @@ export function createRespond(deps: RespondDeps) {
     }
   }
 
+  async function sendComplete(
+    res: Response,
+    accepted: Promise<Accepted<ReturnType<typeof openCollector>>>,
+  ): Promise<Sent> {
+    const { head, relay, replayed } = await accepted;
+    if (replayed) res.setHeader('Idempotent-Replayed', 'true');
+    const json = await relay.answer(head);
+    const type = { 'Content-Type': 'application/json; charset=utf-8' };
+    if (typeof json === 'string') {
+      res.writeHead(200, { ...type, 'Content-Length': Buffer.byteLength(json) });
+      res.end(json);
+    } else {
+      res.writeHead(200, type);
+      if (!(await writePieces(res, json, relayTimes.drainMs ?? DRAIN_MS))) return SENT;
+      res.end();
+    }
+    dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
+    return SENT;
+  }
+
+  async function sendStream(res: Response, accepted: Promise<Accepted<Forwarder>>, position: number): Promise<Sent> {
+    const { head, relay, replayed } = await accepted;
+    if (replayed) res.setHeader('Idempotent-Replayed', 'true');
+    // An empty stream: clients that repeat a POST would take a 204 for a failure and keep asking.
+    if (replayed && position > 0 && (await isReadWhole(res, head.requestId, position, relay)))
+      res.writeHead(200, SSE_HEADERS).end();
+    else await relay.forward(head);
+    return SENT;
+  }
+
+  // Neither is `async`, and their closures do not name `body`: a suspended function holds its arguments, and an answer
+  // may take minutes.
   return {
     /** The complete answer as JSON. */
-    async complete(req: Request, res: Response, body: ParsedChatBody, endpoint: ChatRoute = 'chat'): Promise<Sent> {
+    complete(req: Request, res: Response, body: ParsedChatBody, endpoint: ChatRoute = 'chat'): Promise<Sent> {
       // If nothing is kept, nobody could read the answer later. RFC 7240 lets a server ignore a preference.
       if (endpoint === 'chat' && wantsAsync(req) && !keepsNothing(principalOf(res)))
         return answerLater(accept, req, res, body);
       const route = { endpoint, stream: false, ...earlierOf(req) };
-      const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
-        openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping, form: body.form }),
+      const { form } = body;
+      const accepted = accept(res, route, body, (shard, requestId, existing) =>
+        openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping, form }),
       );
-      if (replayed) res.setHeader('Idempotent-Replayed', 'true');
-      const json = await relay.answer(head);
-      const type = { 'Content-Type': 'application/json; charset=utf-8' };
-      if (typeof json === 'string') {
-        res.writeHead(200, { ...type, 'Content-Length': Buffer.byteLength(json) });
-        res.end(json);
-      } else {
-        res.writeHead(200, type);
-        if (!(await writePieces(res, json, relayTimes.drainMs ?? DRAIN_MS))) return SENT;
-        res.end();
-      }
-      dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
-      return SENT;
+      return sendComplete(res, accepted);
     },
 
     /**
      * The answer as Server-Sent Events. An SSE client that was cut off repeats the call with `Last-Event-ID`; under an
      * `Idempotency-Key` it gets the rest, as from `GET /chat/stream/{request_id}`.
      */
-    async stream(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
+    stream(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
       const { idempotencyKey, tries } = earlierOf(req);
       // Without an Idempotency-Key every call is a new request, which has no earlier events.
       const position = idempotencyKey === undefined ? 0 : (lastEventId(req.get('Last-Event-ID')) ?? 0);
       const route = { endpoint: 'chat.stream', stream: true, idempotencyKey, tries } as const;
-      const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
+      const { form } = body;
+      const accepted = accept(res, route, body, (shard, requestId, existing) =>
         openForwarder(hub, res, {
           shard,
           requestId,
@@ -139,17 +161,12 @@ export function createRespond(deps: RespondDeps) {
           fromSeq: existing ? position + 1 : 1,
           timeoutMs,
           stopping,
-          form: body.form,
+          form,
           ...relayTimes,
           place: () => records.place(principalOf(res), requestId),
         }),
       );
-      if (replayed) res.setHeader('Idempotent-Replayed', 'true');
-      // An empty stream: clients that repeat a POST would take a 204 for a failure and keep asking.
-      if (replayed && position > 0 && (await isReadWhole(res, head.requestId, position, relay)))
-        res.writeHead(200, SSE_HEADERS).end();
-      else await relay.forward(head);
-      return SENT;
+      return sendStream(res, accepted, position);
     },
   };
 }

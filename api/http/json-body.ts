@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 
 import { ERRORS } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -230,13 +230,15 @@ async function smallOf(
  */
 async function readJson(
   req: Request,
-  tenantId: string,
+  res: Response,
   rules: BodyRules,
   limit: BodyLimit,
   deps: BodyDeps,
 ): Promise<unknown> {
   const encoding = encodingOf(req);
+  const tenantId = contextOf(res).principal?.tenantId ?? '';
   const share = deps.budget.open(tenantId);
+  let isHeld = false;
   try {
     // The parser hands over the bytes that came with the headers before the next microtask.
     if (!req.complete) await Promise.resolve();
@@ -246,12 +248,22 @@ async function readJson(
       if (small.length > limit.bytes) throw limit.fault();
       return parseSmall(small, rules);
     }
-    return await deps.large.inTurn(tenantId, async () => {
+    const parsed = await deps.large.inTurn(tenantId, async () => {
       if (req.socket.destroyed) throw new ServiceError('invalid_request', 'The connection ended.');
-      return parseBody(encoding === undefined ? sent : await inflateBody(sent, encoding, limit), rules);
+      const body = encoding === undefined ? sent : await inflateBody(sent, encoding, limit);
+      share.hold(body.length);
+      return parseBody(body, rules);
     });
+    // A chat call lets its body go as soon as it is accepted.
+    const letBodyGo = () => {
+      share.close();
+    };
+    contextOf(res).letBodyGo = letBodyGo;
+    res.once('close', letBodyGo);
+    isHeld = !res.closed;
+    return parsed;
   } finally {
-    share.close();
+    if (!isHeld) share.close();
   }
 }
 
@@ -273,9 +285,8 @@ export function readJsonBody(rules: BodyRules, deps: BodyDeps): Guard {
     if (rules.optional === true && !hasBody(req)) req.body = {};
     else {
       assertJsonType(req, rules);
-      const tenantId = contextOf(res).principal?.tenantId ?? '';
       try {
-        req.body = await readJson(req, tenantId, rules, contextOf(res).bodyLimit ?? limit, deps);
+        req.body = await readJson(req, res, rules, contextOf(res).bodyLimit ?? limit, deps);
       } catch (cause) {
         throw asFaultOf(rules.family, cause);
       }

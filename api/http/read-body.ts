@@ -15,6 +15,12 @@ const MEBIBYTE = 1024 * 1024;
 const TENANT_BYTES_MAX = 64 * MEBIBYTE;
 const PROCESS_BYTES_MAX = 512 * MEBIBYTE;
 
+/** A tenant that holds no more has the last eighth of the room as well. */
+const FIRST_BYTES_MAX = 64 * 1024;
+
+/** The last eighth of what all tenants share is for those that hold nothing of it: a few cannot shut the others out. */
+const sharedMax = (max: number, isFirst: boolean) => (isFirst ? max : max - max / 8);
+
 /** A body usually arrives within seconds; a stalled one is given up after half a minute. */
 const RETRY_SECONDS = 5;
 
@@ -40,7 +46,11 @@ function noRoom(whose: string): ServiceError {
 }
 
 /** Keeps many slowly arriving bodies, of one tenant or of many, from using up the memory of the process. */
-export function createBodyBudget(tenantBytesMax = TENANT_BYTES_MAX, processBytesMax = PROCESS_BYTES_MAX) {
+export function createBodyBudget(
+  tenantBytesMax = TENANT_BYTES_MAX,
+  processBytesMax = PROCESS_BYTES_MAX,
+  firstBytesMax = FIRST_BYTES_MAX,
+) {
   const byTenant = new Map<string, number>();
   let all = 0;
 
@@ -59,8 +69,9 @@ export function createBodyBudget(tenantBytesMax = TENANT_BYTES_MAX, processBytes
       return {
         hold(bytes) {
           const more = bytes - held;
-          if (more > 0 && (byTenant.get(tenantId) ?? 0) + more > tenantBytesMax) throw noRoom("The account's");
-          if (more > 0 && all + more > processBytesMax) throw noRoom('Other');
+          const ofTenant = (byTenant.get(tenantId) ?? 0) + more;
+          if (more > 0 && ofTenant > tenantBytesMax) throw noRoom("The account's");
+          if (more > 0 && all + more > sharedMax(processBytesMax, ofTenant <= firstBytesMax)) throw noRoom('Other');
           change(more);
         },
         close() {
@@ -124,7 +135,7 @@ export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: Tu
     /** Runs the work in the tenant's turn. Throws `model_unavailable` if too much is waiting already. */
     inTurn<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
       const own = waiting.get(tenantId) ?? [];
-      if (own.length >= tenantWaitingMax || count >= waitingMax) {
+      if (own.length >= tenantWaitingMax || count >= sharedMax(waitingMax, own.length === 0)) {
         throw new ServiceError(
           'model_unavailable',
           'Too many large request bodies wait to be read; try again shortly.',

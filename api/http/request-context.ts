@@ -48,6 +48,8 @@ export interface RequestContext {
   redirects?: number;
   /** Set if the call is traced; see trace-request.ts. */
   traceparent?: string;
+  /** Gives back the room of a large body, once it is no longer held. Safe to repeat. */
+  letBodyGo?: () => void;
   /** Deletes what reading the body has stored, if the request does not run after all. Safe to repeat. */
   discard?: () => Promise<void>;
 }

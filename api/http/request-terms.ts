@@ -75,11 +75,6 @@ export function comparable(request: ChatRequest): object {
   return { ...Object.fromEntries(fields), schema, passed, ...(task === undefined ? {} : { task }) };
 }
 
-/** Whether a fingerprint is of this request. */
-export function isOfRequest(fingerprint: string, request: ChatRequest): boolean {
-  return fingerprintOf(comparable(request)) === fingerprint;
-}
-
 /** How long Redis keeps an answer after its end, unless the tenant has set a shorter time. Milliseconds. */
 export interface RetentionSettings {
   ordinaryMs: number;

@@ -102,7 +102,7 @@ export function startReceived(res: Response): Promise<BatchRow> {
  */
 export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
   const room = createRoom(deps);
-  const places = createBodyBudget(BATCH_LIMITS.atOnce, BATCH_LIMITS.atOnceOfAll);
+  const places = createBodyBudget(BATCH_LIMITS.atOnce, BATCH_LIMITS.atOnceOfAll, 1);
   const { budget, large } = deps.bodies;
 
   return async (req, res, next) => {

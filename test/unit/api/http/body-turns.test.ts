@@ -36,6 +36,18 @@ describe('large bodies', () => {
     await Promise.all([...running, other]);
   });
 
+  it('keep the last eighth of the waiting for tenants of which none wait', async () => {
+    const bodies = createBodyTurns({ tenantWaitingMax: 4, waitingMax: 16, pauseRatio: 0 });
+    const read = (tenant: string) => bodies.inTurn(tenant, () => work(1));
+    const running = [read('runs'), ...['a', 'b', 'c', 'd'].flatMap((tenant) => [1, 2, 3].map(() => read(tenant)))];
+    running.push(read('a'), read('b'));
+    expect(() => read('c')).toThrow('Too many large');
+    running.push(read('new'), read('newer'));
+    expect(() => read('newest')).toThrow('Too many large');
+    await jest.advanceTimersByTimeAsync(1_000);
+    await Promise.all(running);
+  });
+
   it('go on after one that fails', async () => {
     const bodies = createBodyTurns(LARGE_BODY_TURNS);
     const failed = bodies.inTurn('a', () => Promise.reject(new Error('not JSON'))).catch((error: unknown) => error);
