@@ -32,7 +32,7 @@ export interface RequestTrace {
   moderatedAt?: number;
   moderation?: ModerationTrace;
   /** Why it failed, if no provider's failure is the cause. */
-  reason?: 'no_provider_routed' | 'worker_died';
+  reason?: 'no_provider_routed' | 'worker_died' | 'not_json';
   attempts: AttemptTrace[];
 }
 

@@ -293,7 +293,9 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const { called } = failures;
     if (called instanceof NotJsonError && !isReplaceable(run, writer))
       return { finishReason: 'error', usage: called.usage, error: toErrorDetail(noJson(called)) };
-    throw toCallerError(worstOf(failures), failures);
+    const worst = worstOf(failures);
+    if (worst instanceof NotJsonError) run.answer.trace.reason = 'not_json';
+    throw toCallerError(worst, failures);
   }
 
   return async (routed) => {

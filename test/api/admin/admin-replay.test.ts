@@ -143,6 +143,18 @@ describe('POST /admin/v1/requests/replay', () => {
     expect(done.skipped_reasons).toEqual([{ reason: 'not_replayable', count: 2 }]);
   });
 
+  it('keeps nothing of what failed because the model answered something else than JSON', async () => {
+    const tenant = await service.startTenant();
+    service.provider.change({ text: 'No JSON.' });
+    const id = String((await lab.send(tenant, QUESTION, { json_mode: true })).body.id);
+    await ended(tenant, id, 'failed');
+    await waitFor(() => service.models.answers.findById(id).lean(), 'its end in MongoDB');
+
+    expect(await replay({ request_ids: [id] })).toMatchObject({ matched: 0, replayed: 0 });
+    const left = async () => ((await service.models.requestIntents.findById(id).lean()) === null ? true : undefined);
+    await waitFor(left, 'its body to go', 20_000);
+  });
+
   it('finds by tenant, code, kind and time, page by page, and changes nothing in a dry run', async () => {
     const tenant = await service.startTenant();
     const other = await service.startTenant();
