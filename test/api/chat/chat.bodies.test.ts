@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
-import { chatOf, postChat } from '../../support/chat.ts';
+import { chatOf, postChat, waitFor } from '../../support/chat.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -146,4 +148,53 @@ describe('a costly body', () => {
     const { key } = await service.startTenant();
     expect((await sendGzip(key, large)).status).toBe(200);
   });
+});
+
+describe('calls that wait for one answer', () => {
+  afterEach(() => {
+    service.provider.restore();
+  });
+
+  const CALLS = 40;
+
+  it('hold nothing of their bodies meanwhile', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const usedBytes = () => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const { key } = await service.startTenant({ credits: 10_000_000 });
+    service.provider.change({ first_token_ms: 12_000 });
+    service.provider.reset();
+    // In memory, the one letter makes two bytes of each.
+    const messages = Array.from({ length: 26 }, () => ({ role: 'user', content: `${'a'.repeat(15_999)}ж` }));
+    const body = Buffer.from(JSON.stringify({ messages, max_tokens: 16 }));
+    const send = (path: string) =>
+      fetch(service.url + path, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${key}`,
+          'Content-Type': 'application/json',
+          'Idempotency-Key': 'large',
+        },
+        body,
+      });
+    const joined = async () =>
+      Number(/^parley_admissions_total\{.*verdict="joined".*\} (\d+)$/m.exec(await service.metrics())?.[1] ?? 0);
+    const first = send(PATH);
+    await waitFor(
+      () => (service.provider.stats().in_flight === 1 ? true : undefined),
+      'the call of the provider',
+      20_000,
+    );
+    const before = usedBytes();
+    const joinedBefore = await joined();
+
+    const others = Array.from({ length: CALLS }, (_, index) => send(index % 2 === 0 ? PATH : `${PATH}/stream`));
+    await waitFor(async () => ((await joined()) - joinedBefore === CALLS ? true : undefined), 'the calls', 9_000);
+
+    await waitFor(() => (usedBytes() - before < 12_000_000 ? true : undefined), 'the bodies to go', 10_000);
+    for (const answer of await Promise.all([first, ...others])) await answer.text();
+  }, 120_000);
 });
