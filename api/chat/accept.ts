@@ -6,6 +6,7 @@ import { nameOf } from '../../shared/contracts/jobs.ts';
 import type { ChatRoute, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
 import { routesOf, servable, targetsOf, tierOf, unreadFields } from '../../shared/domain/routing.ts';
+import { unitsOf } from '../../shared/contracts/parse.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { RoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
@@ -139,6 +140,15 @@ type Handlers = {
   ) => Answer<R>;
 };
 
+/** A document of MongoDB has 16 MB. */
+const KEPT_UNITS_MAX = 15 * 1024 * 1024;
+
+const tooLargeToKeep = () =>
+  new ServiceError(
+    'invalid_request',
+    'A request of more than 15 MiB cannot be kept; send it without `Idempotency-Key` and `Prefer: respond-async`, or make it smaller.',
+  );
+
 function prepare({ hub, retention }: AcceptDeps, { res, route, body, tier, notFound }: Call<unknown>): Prepared {
   const { endpoint, stream, async = false, idempotencyKey, tries } = route;
   const { requestId, traceparent } = contextOf(res);
@@ -154,6 +164,7 @@ function prepare({ hub, retention }: AcceptDeps, { res, route, body, tier, notFo
         { ...attemptOf(principal, endpoint, body.request), isRetry: tries > 0 && notFound === undefined };
   const callerMayReturn = async || idempotency !== undefined;
   const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
+  if (hasIntent && unitsOf(body.request) > KEPT_UNITS_MAX) throw tooLargeToKeep();
   const asked: AdmissionCall = {
     requestId,
     principal,

@@ -76,56 +76,68 @@ async function writePieces(res: Response, pieces: Iterable<string>, drainMs: num
   return true;
 }
 
+/** Whether nothing is left to read after this position of a joined stream. If so, or on error, closes the relay. */
+async function isReadWhole(
+  { records, clock }: RespondDeps,
+  res: Response,
+  requestId: string,
+  position: number,
+  relay: Forwarder,
+): Promise<boolean> {
+  const look = async () => {
+    const record = await records.find(principalOf(res), requestId);
+    if (record === undefined) throw noLongerKept();
+    return record;
+  };
+  try {
+    const isWhole = hasAllEvents(await reached(position, look, clock), position);
+    if (isWhole) relay.close();
+    return isWhole;
+  } catch (error) {
+    relay.close();
+    throw error;
+  }
+}
+
+async function sendComplete(
+  { relayTimes: { drainMs = DRAIN_MS } }: RespondDeps,
+  res: Response,
+  accepted: Promise<Accepted<ReturnType<typeof openCollector>>>,
+): Promise<Sent> {
+  const { head, relay, replayed } = await accepted;
+  if (replayed) res.setHeader('Idempotent-Replayed', 'true');
+  const json = await relay.answer(head);
+  const type = { 'Content-Type': 'application/json; charset=utf-8' };
+  if (typeof json === 'string') {
+    res.writeHead(200, { ...type, 'Content-Length': Buffer.byteLength(json) });
+    res.end(json);
+  } else {
+    res.writeHead(200, type);
+    if (!(await writePieces(res, json, drainMs))) return SENT;
+    res.end();
+  }
+  dropUnread(res, drainMs);
+  return SENT;
+}
+
+async function sendStream(
+  deps: RespondDeps,
+  res: Response,
+  accepted: Promise<Accepted<Forwarder>>,
+  position: number,
+): Promise<Sent> {
+  const { head, relay, replayed } = await accepted;
+  if (replayed) res.setHeader('Idempotent-Replayed', 'true');
+  // An empty stream: clients that repeat a POST would take a 204 for a failure and keep asking.
+  if (replayed && position > 0 && (await isReadWhole(deps, res, head.requestId, position, relay)))
+    res.writeHead(200, SSE_HEADERS).end();
+  else await relay.forward(head);
+  return SENT;
+}
+
 /** Answers a valid chat body. The chat routes differ only in the bodies they accept. */
 export function createRespond(deps: RespondDeps) {
-  const { accept, hub, records, clock, requestTimeoutMs: timeoutMs, stopping, relayTimes } = deps;
-
-  /** Whether nothing is left to read after this position of a joined stream. If so, or on error, closes the relay. */
-  async function isReadWhole(res: Response, requestId: string, position: number, relay: Forwarder): Promise<boolean> {
-    const look = async () => {
-      const record = await records.find(principalOf(res), requestId);
-      if (record === undefined) throw noLongerKept();
-      return record;
-    };
-    try {
-      const isWhole = hasAllEvents(await reached(position, look, clock), position);
-      if (isWhole) relay.close();
-      return isWhole;
-    } catch (error) {
-      relay.close();
-      throw error;
-    }
-  }
-
-  async function sendComplete(
-    res: Response,
-    accepted: Promise<Accepted<ReturnType<typeof openCollector>>>,
-  ): Promise<Sent> {
-    const { head, relay, replayed } = await accepted;
-    if (replayed) res.setHeader('Idempotent-Replayed', 'true');
-    const json = await relay.answer(head);
-    const type = { 'Content-Type': 'application/json; charset=utf-8' };
-    if (typeof json === 'string') {
-      res.writeHead(200, { ...type, 'Content-Length': Buffer.byteLength(json) });
-      res.end(json);
-    } else {
-      res.writeHead(200, type);
-      if (!(await writePieces(res, json, relayTimes.drainMs ?? DRAIN_MS))) return SENT;
-      res.end();
-    }
-    dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
-    return SENT;
-  }
-
-  async function sendStream(res: Response, accepted: Promise<Accepted<Forwarder>>, position: number): Promise<Sent> {
-    const { head, relay, replayed } = await accepted;
-    if (replayed) res.setHeader('Idempotent-Replayed', 'true');
-    // An empty stream: clients that repeat a POST would take a 204 for a failure and keep asking.
-    if (replayed && position > 0 && (await isReadWhole(res, head.requestId, position, relay)))
-      res.writeHead(200, SSE_HEADERS).end();
-    else await relay.forward(head);
-    return SENT;
-  }
+  const { accept, hub, records, requestTimeoutMs: timeoutMs, stopping, relayTimes } = deps;
 
   // Neither is `async`, and their closures do not name `body`: a suspended function holds its arguments, and an answer
   // may take minutes.
@@ -140,7 +152,7 @@ export function createRespond(deps: RespondDeps) {
       const accepted = accept(res, route, body, (shard, requestId, existing) =>
         openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping, form }),
       );
-      return sendComplete(res, accepted);
+      return sendComplete(deps, res, accepted);
     },
 
     /**
@@ -166,7 +178,7 @@ export function createRespond(deps: RespondDeps) {
           place: () => records.place(principalOf(res), requestId),
         }),
       );
-      return sendStream(res, accepted, position);
+      return sendStream(deps, res, accepted, position);
     },
   };
 }

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { Principal } from '../domain/principal.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 import type { Logger } from '../logging/logger.ts';
 import { createAccountRepository } from '../mongo/accounts/account-repository.ts';
@@ -18,7 +17,10 @@ interface RefundDeps {
   giveUpAfterMs: number;
 }
 
-type Refunded = Pick<Principal, 'tenantId' | 'shard'>;
+interface Refunded {
+  tenantId: string;
+  shard: number;
+}
 
 const RETRY_MS = 500;
 const REASON = 'Refund of a request that was answered with 503 and had ended.';

@@ -73,7 +73,7 @@ function withHiddenNames(envelope: RequestEnvelope, pseudonyms: ClaimDeps['pseud
   return { ...envelope, request: { ...request, passed: { ...passed, ...Object.fromEntries(hidden) } } };
 }
 
-/** What the body of an embedding may have as text: a token may stand for 128 blanks. */
+/** The body of an embedding has at most so much as text, too: a token may stand for 128 blanks. */
 const TEXT_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Moderation reads exactly what a provider gets: texts, where the caller sent tokens. */

@@ -229,6 +229,17 @@ function mayPass({ fault, retryAfterMs }: ProviderError, hasOther: boolean, maxW
   return (fault === 'transient' || (fault === 'silent' && !hasOther)) && retryAfterMs <= maxWaitMs;
 }
 
+/** Throws the error for the caller, who has seen nothing of an answer, or all of one that is no JSON. */
+function endOfFailures(run: Routed, failures: TargetFailures, writer: ChunkWriter | undefined): Outcome {
+  // The caller has seen the whole answer and its usage is known, so the request ends with the error and is charged.
+  const { called } = failures;
+  if (called instanceof NotJsonError && !isReplaceable(run, writer))
+    return { finishReason: 'error', usage: called.usage, error: toErrorDetail(noJson(called)) };
+  const worst = worstOf(failures);
+  if (worst instanceof NotJsonError) run.answer.trace.reason = 'not_json';
+  throw toCallerError(worst, failures);
+}
+
 /**
  * Calls the targets in turn, skipping those whose circuit breaker is open. Until the first text has been sent, a failed
  * call is replaced by another call to the same target, then by the next target. A failed answer that the caller has
@@ -289,13 +300,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
         if (failures.called === error && !isReplaceable(run, writer)) break;
       }
     }
-    // The caller has seen the whole answer and its usage is known, so the request ends with the error and is charged.
-    const { called } = failures;
-    if (called instanceof NotJsonError && !isReplaceable(run, writer))
-      return { finishReason: 'error', usage: called.usage, error: toErrorDetail(noJson(called)) };
-    const worst = worstOf(failures);
-    if (worst instanceof NotJsonError) run.answer.trace.reason = 'not_json';
-    throw toCallerError(worst, failures);
+    return endOfFailures(run, failures, writer);
   }
 
   return async (routed) => {

@@ -157,8 +157,7 @@ export function createRequestIntents(connection: Connection) {
   const intents = requestIntentModel(connection);
   return {
     /**
-     * Stores the intent of a request. Safe to repeat. The largest body that a chat route takes has 10 MB, and a document may
-     * have 16.
+     * Stores the intent of a request. Safe to repeat. Of more than 15 MiB there is none (accept.ts).
      */
     keep: (shard: number, envelope: RequestEnvelope, now: number): Promise<void> =>
       keepIntent(intents, shard, envelope, now),

@@ -144,6 +144,24 @@ describe('a costly body', () => {
     expect((await sendGzip(key, large)).status).toBe(200);
   });
 
+  it.each([{ 'Idempotency-Key': 'k' }, { Prefer: 'respond-async' }])(
+    'that is to be kept has 15 MiB: %j',
+    async (header) => {
+      const { key } = await service.startTenant();
+      const url = `data:image/png;base64,${'A'.repeat(15 * 1024 * 1024)}`;
+      const content = [{ type: 'image_url', image_url: { url } }];
+
+      const response = await request(service.app)
+        .post('/platform/v1/chat/completions')
+        .auth(key, { type: 'bearer' })
+        .set(header)
+        .send({ model: 'mobius', messages: [{ role: 'user', content }] });
+
+      expect(refusalOf(response)).toMatchObject({ status: 400, code: 'invalid_request' });
+      expect(refusalOf(response).message).toContain('15 MiB');
+    },
+  );
+
   it('of a key under its limits is read', async () => {
     const { key } = await service.startTenant();
     expect((await sendGzip(key, large)).status).toBe(200);
