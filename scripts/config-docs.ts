@@ -1,7 +1,6 @@
 /**
  * `npm run config-docs`: writes the service's part of `.env.example` and the guide's list of variables from the settings,
- * the guide's list of a chat completion's fields from their schemas, and the types of both APIs, for `parley` and the
- * console, from their documents.
+ * and the guide's list of a chat completion's fields from their schemas. With `types` it writes those of both APIs instead.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,7 +55,7 @@ const typesOf = async (document: object, options = {}) =>
   astToString(await openapiTS(JSON.stringify(document), options));
 
 /** The files as their sources have them. What tools read of the settings stays as it is: it has no row. */
-export async function configDocs(): Promise<Record<string, string>> {
+export function configDocs(): Record<string, string> {
   const write = (file: string, part: RegExp, text: string) =>
     [file, readFileSync(join(ROOT, file), 'utf8').replace(part, () => text)] as const;
   return Object.fromEntries([
@@ -71,10 +70,14 @@ export async function configDocs(): Promise<Record<string, string>> {
       /^# --- redis[^]*?(?=^# --- of tools)/m,
       byGroup((group) => `# --- ${group} ---`, example),
     ),
-    ['scripts/admin-api.d.ts', await typesOf(createAdminDocument())],
-    ['console/public-api.d.ts', await typesOf(createDocument(), { defaultNonNullable: false })],
   ]);
 }
 
+const apiTypes = async () => ({
+  'scripts/admin-api.d.ts': await typesOf(createAdminDocument()),
+  'console/public-api.d.ts': await typesOf(createDocument(), { defaultNonNullable: false }),
+});
+
 if (import.meta.main)
-  for (const [file, text] of Object.entries(await configDocs())) writeFileSync(join(ROOT, file), text);
+  for (const [file, text] of Object.entries(process.argv[2] === 'types' ? await apiTypes() : configDocs()))
+    writeFileSync(join(ROOT, file), text);

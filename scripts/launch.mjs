@@ -48,7 +48,8 @@ const TASKS = {
   drive: (args) => script('scripts/drive/main.ts', args),
   sbom: (args) => script('scripts/packages/main.ts', ['sbom', ...args]),
   audit: () => script('scripts/packages/main.ts', ['audit']),
-  build: async (args) => (await build(args)) || buildConsole(),
+  build: async (args) => (await typesIfDue()) || (await build(args)) || buildConsole(),
+  types: typesIfDue,
   check,
 };
 
@@ -88,14 +89,24 @@ const buildConsole = () => run(findNode(), [tool('vite'), 'build', 'console', '-
 
 /** Where only production's packages are installed, the console is what `npm run build` has made, or is not there. */
 async function buildConsoleIfDue(args) {
-  if (isHelp(args) || !existsSync(join(BIN, 'vite'))) return 0;
-  const folder = join(ROOT, 'console');
-  const built = join(folder, 'dist', 'index.html');
-  const changed = readdirSync(folder, { recursive: true })
-    .filter((file) => !file.startsWith('dist'))
-    .map((file) => statSync(join(folder, file)).mtimeMs);
-  if (existsSync(built) && statSync(built).mtimeMs >= Math.max(...changed)) return 0;
+  if (isHelp(args) || !existsSync(join(BIN, 'vite')) || isFresh('console/dist/index.html', 'console')) return 0;
   return buildConsole();
+}
+
+/** The types of both APIs, for `parley` and the console: the compiler and ESLint need them, the programs do not. */
+async function typesIfDue() {
+  const isDue = !['scripts/admin-api.d.ts', 'console/public-api.d.ts'].every((made) => isFresh(made, 'api', 'shared'));
+  return isDue ? script('scripts/config-docs.ts', ['types']) : 0;
+}
+
+/** Whether a generated file is at least as new as all that these folders hold. */
+function isFresh(made, ...folders) {
+  const changed = folders.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true })
+      .filter((file) => !/^dist|\.d\.ts$/.test(file))
+      .map((file) => statSync(join(ROOT, folder, file)).mtimeMs),
+  );
+  return existsSync(join(ROOT, made)) && statSync(join(ROOT, made)).mtimeMs >= Math.max(...changed);
 }
 
 async function build(args) {
@@ -115,29 +126,31 @@ async function build(args) {
 }
 
 async function check() {
-  const jestOptions = { env: { NODE_OPTIONS: QUIET } };
-  const steps = [
-    ['prettier', ['--check', '.']],
-    ['eslint', ['.']],
-    ['tsc', ['--noEmit']],
-    ['tsc', ['--noEmit', '-p', 'console']],
-    ['depcruise', ['--config', '.dependency-cruiser.cjs', ...SOURCES, 'scripts', 'test']],
-    ['knip', ['--no-progress']],
-    ['jest', ['--selectProjects', 'unit'], jestOptions],
+  const tools = [
+    ['prettier', '--check', '.'],
+    ['eslint', '.'],
+    ['tsc', '--noEmit'],
+    ['tsc', '--noEmit', '-p', 'console'],
+    ['depcruise', '--config', '.dependency-cruiser.cjs', ...SOURCES, 'scripts', 'test'],
+    ['knip', '--no-progress'],
+    ['jest', '--selectProjects', 'unit'],
   ];
-  for (const [name, args, options] of steps) {
-    const title = `${name} ${args.join(' ')}`;
+  const options = { env: { NODE_OPTIONS: QUIET } };
+  const steps = [
+    ['types', typesIfDue],
+    ...tools.map(([name, ...args]) => [
+      [name, ...args].join(' '),
+      () => run(findNode(), [tool(name), ...args], options),
+    ]),
+    ...['check-citations', 'house'].map((name) => [name, () => script(`scripts/${name}.ts`, [])]),
+    ['audit', TASKS.audit],
+  ];
+  for (const [title, step] of steps) {
     console.log(`\ncheck: ${title}`);
-    const code = await run(findNode(), [tool(name), ...args], options);
-    if (code !== 0) {
-      console.error(`check: failed at ${title}`);
-      return code;
-    }
-  }
-  for (const [name, ...args] of [['check-citations'], ['house'], ['packages/main', 'audit']]) {
-    console.log(`\ncheck: ${name}`);
-    const code = await script(`scripts/${name}.ts`, args);
-    if (code !== 0) return code;
+    const code = await step();
+    if (code === 0) continue;
+    console.error(`check: failed at ${title}`);
+    return code;
   }
   console.log('\ncheck: all passed');
   return 0;

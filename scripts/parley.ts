@@ -10,7 +10,7 @@ import { Command, Option } from 'commander';
 import createClient from 'openapi-fetch';
 
 import { BUILD } from '../shared/config/load-config.ts';
-import type { paths } from './admin-api.d.ts';
+import type { paths } from './admin-api.d.ts'; // npm run types
 import { jsonObject, recordOf, tableOf, wholeNumber } from './parley-text.ts';
 import type { Row } from './parley-text.ts';
 

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { collectLines } from './output-lines.ts';
+
+import { collectLines } from './server-process.ts';
 import type { Environment } from './find-program.ts';
 
 /** How often at least a line says that a long step is still running. */

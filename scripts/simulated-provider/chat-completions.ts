@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+
 import { readMarks } from './call-tools.ts';
 import { createCapacity } from './capacity.ts';
 import { countInputTokens, readEmbeddingRequest, sendEmbeddings } from './embeddings.ts';
@@ -7,8 +8,7 @@ import { readJson, sendError } from './http-io.ts';
 import type { ModelSettings } from './model-settings.ts';
 import { fingerprintOf, planAnswer } from './plan-answer.ts';
 import type { Dialect, Reply } from './reply.ts';
-import { sendComplete } from './send-complete.ts';
-import { sendStream } from './send-stream.ts';
+import { sendComplete, sendStream } from './send-answer.ts';
 import { createSchedule } from './schedule.ts';
 import type { Stats } from './stats.ts';
 import { countPromptTokens } from './tokens.ts';

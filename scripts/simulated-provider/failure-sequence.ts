@@ -1,4 +1,4 @@
-import { setBounded } from './bounded-map.ts';
+import { putNewest } from '../../shared/domain/bounded-map.ts';
 import type { FailureMode, Settings } from './settings.ts';
 import { scramble } from './write-text.ts';
 
@@ -33,13 +33,13 @@ export function createFailureSequence(): FailureSequence {
       if (failTimes === null) return fail;
       const before = failures.get(key) ?? 0;
       if (before >= failTimes) return 'none';
-      setBounded(failures, key, before + 1, KEYS_MAX);
+      putNewest(failures, key, before + 1, KEYS_MAX);
       return fail;
     },
     jsonKind({ json }, key) {
       if (json === 'valid' || json === 'invalid' || json === 'untrue') return json;
       const before = jsonCalls.get(key) ?? 0;
-      setBounded(jsonCalls, key, before + 1, KEYS_MAX);
+      putNewest(jsonCalls, key, before + 1, KEYS_MAX);
       if (before > 0) return 'valid';
       return json === 'invalid_once' ? 'invalid' : 'untrue';
     },

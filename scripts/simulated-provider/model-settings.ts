@@ -1,4 +1,4 @@
-import { setBounded } from './bounded-map.ts';
+import { putNewest } from '../../shared/domain/bounded-map.ts';
 import type { Settings, SettingsByName, SettingsInput } from './settings.ts';
 import { mergeSettings, parseSettings, parseSettingsQuery, SettingsError, toSettings } from './settings.ts';
 
@@ -32,7 +32,7 @@ export function createModelSettings(defaults: SettingsInput): ModelSettings {
   return {
     forModel(model) {
       const found = known.get(model) ?? read(model);
-      setBounded(known, model, found, MODELS_MAX);
+      putNewest(known, model, found, MODELS_MAX);
       return found;
     },
     change(input) {

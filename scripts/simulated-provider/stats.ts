@@ -1,4 +1,4 @@
-import { setBounded } from './bounded-map.ts';
+import { putNewest } from '../../shared/domain/bounded-map.ts';
 import type { Usage } from './usage-shape.ts';
 
 const DETAILS = ['prompt_tokens_details', 'completion_tokens_details'] as const;
@@ -95,7 +95,7 @@ export function createStats() {
       if (requestId !== null) {
         const counts = requests.get(requestId) ?? { ...noCounts(), messages_last: 0 };
         counts.messages_last = messages.length;
-        setBounded(requests, requestId, counts, REQUESTS_MAX);
+        putNewest(requests, requestId, counts, REQUESTS_MAX);
         booked.push(counts);
         keep(requestId, call);
       }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/preact-query';
 
-import type { components, paths } from '../../../scripts/admin-api.d.ts';
+import type { components, paths } from '../../../scripts/admin-api.d.ts'; // npm run types
 import { createApi, ok, tryOut } from '../shell/api.ts';
 import { createSession } from '../shell/session.ts';
 

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/preact-query';
 
-import type { paths } from '../../public-api.d.ts';
+import type { paths } from '../../public-api.d.ts'; // npm run types
 import { createApi, ok, tryOut } from '../shell/api.ts';
 import { createSession } from '../shell/session.ts';
 

@@ -176,10 +176,12 @@ describe('the launcher', () => {
     for (const tool of ['prettier', 'eslint', 'tsc', 'depcruise', 'jest']) {
       await writeProgram(join(clone.path, 'node_modules', '.bin'), tool, '');
     }
-    await writeFile(join(clone.path, 'task'), 'test "$(grep -c "" calls)" -lt 2');
+    for (const folder of ['api', 'shared']) await mkdir(join(clone.path, folder));
+    await writeFile(join(clone.path, 'task'), 'test "$(grep -c "" calls)" -lt 3');
     const { code, output } = await run('check');
     expect(code).toBe(1);
-    expect((await calls()).map((call) => call.replace(/^.*\.bin\//, ''))).toEqual(['prettier --check .', 'eslint .']);
+    const steps = (await calls()).map((call) => call.replace(/^.*(?:\.bin|scripts)\//, ''));
+    expect(steps).toEqual(['config-docs.ts types', 'prettier --check .', 'eslint .']);
     expect(output).toContain('check: failed at eslint .');
   });
 
