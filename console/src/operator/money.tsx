@@ -57,7 +57,15 @@ export function Money() {
       group,
     );
   const columns: Column<Row>[] = [
-    { title: NAMES[group], cell: (row) => <span class="mono">{row[group] ?? 'none'}</span> },
+    {
+      title: NAMES[group],
+      cell: (row) => (
+        <>
+          <span class="mono">{row[group] ?? 'none'}</span>
+          {row.cost === null && <span class="muted"> · cost unknown</span>}
+        </>
+      ),
+    },
     { title: 'Requests', right: true, cell: ({ requests }) => count(requests) },
     { title: 'Tokens', right: true, cell: ({ total_tokens: tokens }) => count(tokens) },
     { title: 'Credits', right: true, cell: ({ credits: charged }) => credits(charged) },

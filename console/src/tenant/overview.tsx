@@ -65,6 +65,22 @@ function Money() {
   );
 }
 
+/** Booked ones: what was refused or failed stands beside them. */
+function RequestsToday() {
+  const { data, error } = useUsage({ start_time: startOfDay(), bucket_width: '1d', limit: 1 });
+  const sum = (of: 'requests' | 'total_tokens') =>
+    data?.reduce((all, { results }) => results.reduce((part, result) => part + result[of], all), 0);
+  const [requests, tokens] = [sum('requests'), sum('total_tokens')];
+  if (error !== null) return <ErrorBox error={error} />;
+  return (
+    <Stat
+      label="Requests today (UTC)"
+      value={requests === undefined ? undefined : count(requests)}
+      note={tokens === undefined ? ' ' : `${compact(tokens)} tokens`}
+    />
+  );
+}
+
 /** Counts those that ended so since then; at most a page is read, so there may be more. */
 function useEnded(status: 'failed' | 'refused', from: number) {
   const { data } = useQuery({
@@ -313,6 +329,7 @@ export function Overview() {
       <NeedsAttention />
       <div class="stats">
         {seesBilling && <Money />}
+        {seesUsage && <RequestsToday />}
         {seesRequests && <Times />}
       </div>
       <div class="grid">
