@@ -74,9 +74,9 @@ function RequestsToday() {
   if (error !== null) return <ErrorBox error={error} />;
   return (
     <Stat
-      label="Requests today (UTC)"
+      label="Requests today"
       value={requests === undefined ? undefined : count(requests)}
-      note={tokens === undefined ? ' ' : `${compact(tokens)} tokens`}
+      note={tokens === undefined ? ' ' : `${compact(tokens)} tokens, since 00:00 UTC`}
     />
   );
 }
