@@ -151,12 +151,13 @@ async function openRelayAndMetrics(connections: Connections, stores: Stores) {
   });
   const { chat: chatQueues, background: backgroundQueues } = openBoardQueues({ ...connections, ...stores });
   await chatQueues();
+  const { concurrency: workerConcurrency } = config.worker;
   const metrics = createIngressMetrics({
     openReaders: () => hub.size(),
     redisMemoryRatio: memory.ratio,
     checks: async () => (await readiness.check()).checks,
-    queues: () => readQueues({ ...stores, queues: chatQueues, clock }),
-    workerConcurrency: config.worker.concurrency,
+    queues: () => readQueues({ ...stores, queues: chatQueues, workerConcurrency, clock }),
+    workerConcurrency,
   });
   const telemetry = createIngressEvents(metrics, log);
   const hub = openRelay({ ...connections, ...stores, events: telemetry });
@@ -288,6 +289,7 @@ export async function composeIngress(
     moveTenant,
     processes,
     queues: queues.chatQueues,
+    workerConcurrency: config.worker.concurrency,
     backgroundQueues: queues.backgroundQueues,
     metrics: metrics.page,
     deepHealth,

@@ -370,6 +370,7 @@ export function createParley({ env, print }: Shell): Command {
         'failed',
         'oldest_age_seconds',
         'drain_rate_per_second',
+        'workers_wanted',
         'paused',
       ];
       showList(answer, ['id', ...figures]);

@@ -36,13 +36,15 @@ const FRESH_MS = 1_000;
 /** Workers are to have so much of their places in use: what comes in bursts finds one free. */
 const USE = 0.8;
 
+type QueueLoad = Record<'waiting' | 'active', number> & { paused: boolean };
+
 /**
- * How many workers would have a place for everything that runs or waits for one: for autoscalers. At least one. More workers
- * do nothing for what waits in a paused queue.
+ * How many workers would have a place for everything that runs or waits for one. More workers do nothing for what waits in a
+ * paused queue.
  */
-export function workersWanted(queues: readonly QueueFigures[], workerConcurrency: number): number {
+export function workersWanted(queues: readonly QueueLoad[], workerConcurrency: number): number {
   const requests = queues.reduce((sum, { waiting, active, paused }) => sum + (paused ? 0 : waiting) + active, 0);
-  return Math.max(1, Math.ceil(requests / (workerConcurrency * USE)));
+  return Math.ceil(requests / (workerConcurrency * USE));
 }
 
 /**
@@ -93,7 +95,7 @@ export function gaugeQueues(registers: Registry[], { queues, workerConcurrency }
       const known = await figures();
       // The figure is unknown then: an autoscaler that read 1 would take workers away that are wanted when Redis is back.
       if (known === undefined) this.remove();
-      else this.set(workersWanted(known, workerConcurrency));
+      else this.set(Math.max(1, workersWanted(known, workerConcurrency)));
     },
   });
 }

@@ -168,6 +168,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     shardDirectory: createShardDirectory(mongo, 2),
     outbox: createOutbox(redis, keyspace),
     lastDrift: createLastDrift(redis, keyspace),
+    workerConcurrency: 10,
     queues: () => Promise.resolve([queues.queue(0, 'interactive'), queues.queue(1, 'interactive')]),
     backgroundQueues: [compliance.queue],
     queueHistory: createQueueHistory(redis),

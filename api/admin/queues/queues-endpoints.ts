@@ -3,6 +3,7 @@ import type { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import type { QueueStatistics } from '../../../shared/requests/queue-store.ts';
+import { workersWanted } from '../../../shared/metrics/ingress-series.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok, exampleList, json, listQuery } from '../../contract/endpoint.ts';
 import {
@@ -35,6 +36,8 @@ const idOf = (queue: BullQueue) => `${shardOfQueue(queue) ?? 0}:${queue.name}`;
 export interface QueuesDeps {
   queues: () => Promise<readonly BullQueue[]>;
   queueStatistics: QueueStatistics;
+  /** `WORKER_CONCURRENCY`. */
+  workerConcurrency: number;
   clock: Clock;
 }
 
@@ -53,10 +56,12 @@ const fields = {
   failed: integer(undefined, 0),
   oldest_age_seconds: integer('The age of the oldest of the jobs that are next.', 0),
   drain_rate_per_second: number('Jobs that leave the queue a second.'),
+  workers_wanted: integer('Workers that would have a place for all that runs or waits in it.', 0),
   paused: boolean('An operator has paused it: requests are accepted and wait.'),
 };
 
-async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now: number) {
+async function figuresOf(queue: BullQueue, { queueStatistics, workerConcurrency, clock }: QueuesDeps) {
+  const now = clock.now();
   const shard = shardOfQueue(queue) ?? 0;
   const [counts, next, largest, drainRate, paused] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
@@ -65,25 +70,29 @@ async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now
     queueStatistics.drainRatePerSecond(shard, queue.name, now),
     queue.isPaused(),
   ]);
+  const load = {
+    waiting: (counts['waiting'] ?? 0) + (counts['prioritized'] ?? 0),
+    active: counts['active'] ?? 0,
+    paused,
+  };
   return {
     id: idOf(queue),
     object: 'queue',
     queue: queue.name,
     shard,
-    waiting: (counts['waiting'] ?? 0) + (counts['prioritized'] ?? 0),
+    ...load,
     waiting_by_tenant: largest.map(({ tenantId, waiting }) => ({ tenant_id: tenantId, waiting })),
-    active: counts['active'] ?? 0,
     delayed: counts['delayed'] ?? 0,
     failed: counts['failed'] ?? 0,
     oldest_age_seconds: Math.max(0, ...next.map(({ timestamp }) => Math.floor((now - timestamp) / 1000))),
     drain_rate_per_second: drainRate,
-    paused,
+    workers_wanted: workersWanted([load], workerConcurrency),
   } satisfies FieldsOf<typeof fields>;
 }
 
 /** The figures of every queue, for the administration and for metrics. */
-export async function readQueues({ queues, queueStatistics, clock }: QueuesDeps) {
-  return Promise.all((await queues()).map((queue) => figuresOf(queue, queueStatistics, clock.now())));
+export async function readQueues(deps: QueuesDeps) {
+  return Promise.all((await deps.queues()).map((queue) => figuresOf(queue, deps)));
 }
 
 const EXAMPLE = {
@@ -101,6 +110,7 @@ const EXAMPLE = {
   failed: 0,
   oldest_age_seconds: 1,
   drain_rate_per_second: 31.5,
+  workers_wanted: 1,
   paused: false,
 };
 
@@ -118,13 +128,13 @@ function defineSwitch(
     ...about,
     answers: { 200: json('The queue.', queueSchema) },
     examples: { now: { status: 200, answer: { ...EXAMPLE, paused } } },
-    async handle({ params }, { queues, queueStatistics, clock }: QueuesDeps) {
+    async handle({ params }, deps: QueuesDeps) {
       const queue = found(
-        (await queues()).find((each) => idOf(each) === params.queue),
+        (await deps.queues()).find((each) => idOf(each) === params.queue),
         'queue',
       );
       await act(queue);
-      return ok(await figuresOf(queue, queueStatistics, clock.now()));
+      return ok(await figuresOf(queue, deps));
     },
   });
 }

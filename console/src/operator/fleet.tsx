@@ -45,13 +45,16 @@ function LatestStats() {
   );
 }
 
-function Queues() {
-  const mayWrite = useMayWrite();
-  const query = useQuery({
+const useQueues = () =>
+  useQuery({
     queryKey: ['queues'],
     queryFn: () => ok(api.GET('/queues', { params: { query: { limit: 100 } } })),
     ...LIVE,
   });
+
+function Queues() {
+  const mayWrite = useMayWrite();
+  const query = useQueues();
   const act = async ({ id, paused }: Schemas['Queue']) => {
     const params = { params: { path: { queue: id } } };
     await (paused ? api.POST('/queues/{queue}/resume', params) : api.POST('/queues/{queue}/pause', params));
@@ -160,6 +163,7 @@ export function Fleet() {
   const all = processes.data?.data;
   const running = all?.reduce((sum, { kind, running: some }) => sum + (kind === 'worker' ? some : 0), 0);
   const shut = providers?.filter(({ breaker_state: state }) => state !== null && state !== 'closed') ?? [];
+  const wanted = useQueues().data?.data.reduce((sum, { workers_wanted: some }) => sum + some, 0);
   const of = (kind: string) => all?.filter((each) => each.kind === kind && !each.draining).length ?? 0;
   return (
     <>
@@ -169,6 +173,12 @@ export function Fleet() {
           label="Running requests"
           value={running && count(running)}
           note={`${several(of('worker'), 'worker', 'workers')}, ${several(of('ingress'), 'ingress', 'ingresses')}`}
+        />
+        <Stat
+          label="Workers wanted"
+          value={wanted === undefined ? undefined : count(Math.max(1, wanted))}
+          note={`${count(of('worker'))} take requests`}
+          {...(all !== undefined && wanted !== undefined && wanted > of('worker') ? { tone: 'waiting' as const } : {})}
         />
         <LatestStats />
         <Stat

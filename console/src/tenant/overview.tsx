@@ -46,7 +46,7 @@ function Money() {
         note={data ? `credits; ${credits(data.held)} held by running requests` : ' '}
       />
       <Stat
-        label="Budget of this month"
+        label="Monthly budget"
         value={budget && (budget.limit === null ? compact(budget.used) : share(used ?? 0))}
         note={
           budget === undefined ? (
@@ -113,7 +113,7 @@ function ErrorsToday() {
               )}{' '}
             </span>
           ))}
-          {isKnown && all === 0 ? 'none is listed' : 'listed'}
+          {isKnown && all === 0 ? 'none in the list' : 'in the list'}
         </>
       }
     />

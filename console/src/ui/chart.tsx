@@ -137,8 +137,9 @@ export function Chart({
       plot?.destroy();
     };
   }, [moments, series, kind, format]);
+  // Series without a moment are still being fetched.
   return (
-    <figure class="chart" role="img" aria-label={label}>
+    <figure class="chart" role="img" aria-label={label} aria-busy={series.length > 0 && moments.length === 0}>
       <div ref={box} />
     </figure>
   );

@@ -65,6 +65,7 @@ describe('the figures of the queues', () => {
       failed: 0,
       oldest_age_seconds: 0,
       drain_rate_per_second: 0,
+      workers_wanted: 0,
       paused: false,
     });
   });

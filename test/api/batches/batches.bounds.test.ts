@@ -6,6 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
+import { createBatchQueue } from '../../../shared/requests/queue-store.ts';
 import {
   itemOf,
   itemsOf,
@@ -80,9 +81,16 @@ describe('the uploads of a tenant', () => {
     const body = gzipSync(ndjsonOf([...large, itemOf('line-0')]));
     const send = (key: string) =>
       postBatch(service, key, body, { 'Content-Type': NDJSON, 'Content-Encoding': 'gzip' }).then(refusalOf);
-    let refused = await send(tenant.key);
-    for (let sent = 1; sent < BATCH_LIMITS.perMinute - 1 && refused.status === 400; sent += 1)
-      refused = await send(tenant.key);
+    const { takeWriting } = createBatchQueue(service.redis, service.keyspace);
+    const taken = async () => Number(await service.redis.get(service.keyspace.shard(0).writing(tenant.tenantId)));
+    // Half of the minute is left, so nothing is made up before the upload has ended.
+    await takeWriting(0, tenant.tenantId, 30_000);
+    const before = await taken();
+    expect((await send(tenant.key)).status).toBe(400);
+    expect((await taken()) - before).toBeGreaterThan(10_000);
+
+    await takeWriting(0, tenant.tenantId, 60_000);
+    const refused = await send(tenant.key);
 
     expect(refused).toMatchObject({ status: 429, code: 'rpm_exceeded' });
     expect(refused.retryAfter).toBeGreaterThan(0);

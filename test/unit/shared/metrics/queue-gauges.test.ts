@@ -21,7 +21,7 @@ async function pageOf(queues: () => Promise<QueueFigures[]>): Promise<string> {
 }
 
 it.each([
-  [0, 0, 1],
+  [0, 0, 0],
   [0, 8, 1],
   [1, 8, 2],
   [32, 8, 5],
