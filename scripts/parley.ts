@@ -363,17 +363,8 @@ export function createParley({ env, print }: Shell): Command {
     .description('what waits, and how fast it is done')
     .action(async () => {
       const answer = await answerOf(client().GET('/queues', { params: { query: { limit: 100 } } }));
-      const figures = [
-        'waiting',
-        'active',
-        'delayed',
-        'failed',
-        'oldest_age_seconds',
-        'drain_rate_per_second',
-        'workers_wanted',
-        'paused',
-      ];
-      showList(answer, ['id', ...figures]);
+      const figures = 'waiting active delayed failed oldest_age_seconds drain_rate_per_second workers_wanted paused';
+      showList(answer, ['id', ...figures.split(' ')]);
     });
   const ofQueue = (queue: string) => ({ params: { path: { queue } } });
   queues
