@@ -76,7 +76,7 @@ async function writePieces(res: Response, pieces: Iterable<string>, drainMs: num
   return true;
 }
 
-/** Whether nothing is left to read after this position of a joined stream. If so, or on error, closes the relay. */
+/** Tells whether nothing is left to read behind a position of a joined stream. If so, or on error, closes the relay. */
 async function isReadWhole(
   { records, clock }: RespondDeps,
   res: Response,

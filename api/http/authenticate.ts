@@ -20,10 +20,10 @@ import { contextOf, principalOf } from './request-context.ts';
 import type { Guard, Step } from './request-context.ts';
 import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
 
-/** How long a known key, and one that MongoDB does not know, is trusted while MongoDB answers. */
+/** A known key, and one that MongoDB does not know, are trusted so long while MongoDB answers. */
 const FRESH_MS = 10_000;
 const UNKNOWN_MS = 5_000;
-/** How long an entry may be used while MongoDB is unavailable. Revocations (flags in Redis) still count at once. */
+/** An entry may be used so long while MongoDB is unavailable. Revocations (flags in Redis) still count at once. */
 const STALE_MS = 15 * 60_000;
 /** For this long after a failed call, stale entries are returned at once, without another time-out. */
 const AWAY_MS = 10_000;
@@ -44,7 +44,7 @@ interface Load {
   isDoubtful: boolean;
 }
 
-/** Whether no invalidation concerns the result. A key that was not found may be any key announced meanwhile. */
+/** Tells whether no invalidation concerns the result. A key that was not found may be any key announced meanwhile. */
 function isCertain({ announced, isDoubtful }: Load, read: Principal | undefined): boolean {
   if (isDoubtful) return false;
   return read === undefined ? announced.size === 0 : !announced.has(read.keyId) && !announced.has(read.tenantId);
@@ -148,7 +148,7 @@ export function createPrincipalCache(repository: Lookup) {
       return reload(hash, now, age < STALE_MS ? entry?.principal : undefined);
     },
 
-    /** Whether the key was known within the last 15 minutes. */
+    /** Tells whether the key was known within the last 15 minutes. */
     isKnown(hash: string, now: number): boolean {
       const entry = entries.get(hash);
       return entry !== undefined && now - entry.loadedAt < STALE_MS;

@@ -4,15 +4,7 @@ import type { Request, Response } from 'express';
 
 import { ERRORS } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import {
-  BROTLI_TURNS,
-  LARGE_BODY_TURNS,
-  createBodyTurns,
-  encodingOf,
-  inflateBody,
-  inflateUpTo,
-  readBody,
-} from './read-body.ts';
+import { encodingOf, inflateBody, inflateUpTo, readBody, sharedMax } from './read-body.ts';
 import type { BodyBudget, Encoding } from './read-body.ts';
 import { contextOf } from './request-context.ts';
 import type { BodyLimit, Guard } from './request-context.ts';
@@ -167,6 +159,78 @@ function assertJsonType(req: Request, { family }: BodyRules): void {
   if (mediaTypeOf(req) === 'application/json') return;
   const code = family === 'chat' ? 'invalid_request' : 'unsupported_media_type';
   throw new ServiceError(code, 'The Content-Type must be application/json in UTF-8.');
+}
+
+/** Bodies that may wait for their turn, and the processing time that they leave to other work. */
+interface TurnRules {
+  tenantWaitingMax: number;
+  waitingMax: number;
+  /** Each body is followed by a pause, this many times as long as its work took. */
+  pauseRatio: number;
+}
+
+/** A turn takes some 0.1 s of processing time. */
+export const LARGE_BODY_TURNS: TurnRules = { tenantWaitingMax: 16, waitingMax: 64, pauseRatio: 3 };
+/** Another thread does the work, mostly within a millisecond. */
+export const BROTLI_TURNS: TurnRules = { tenantWaitingMax: 256, waitingMax: 1_024, pauseRatio: 0 };
+
+const TURN_RETRY_SECONDS = 5;
+/** Limits the pause: after the machine has stood still for a while, work should not stand still even longer. */
+const PAUSE_MS_MAX = 500;
+
+/**
+ * Handles one body at a time, tenants in turn, with a pause after each: however many large bodies come, they take at
+ * most a quarter of the process's time, and the memory of a few.
+ */
+export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: TurnRules) {
+  /** Tenants in the order of their turns, with their waiting work. */
+  const waiting = new Map<string, (() => Promise<void>)[]>();
+  let count = 0;
+  let isRunning = false;
+
+  function next(): (() => Promise<void>) | undefined {
+    const [first] = waiting;
+    if (first === undefined) return undefined;
+    const [tenantId, works] = first;
+    const work = works.shift();
+    waiting.delete(tenantId);
+    if (works.length > 0) waiting.set(tenantId, works);
+    count -= 1;
+    return work;
+  }
+
+  async function runAll(): Promise<void> {
+    isRunning = true;
+    for (let work = next(); work !== undefined; work = next()) {
+      const startedAt = performance.now();
+      await work();
+      const pauseMs = Math.min(PAUSE_MS_MAX, pauseRatio * (performance.now() - startedAt));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+    isRunning = false;
+  }
+
+  return {
+    /** Runs the work in the tenant's turn. Throws `model_unavailable` if too much is waiting already. */
+    inTurn<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+      const own = waiting.get(tenantId) ?? [];
+      if (own.length >= tenantWaitingMax || count >= sharedMax(waitingMax, own.length === 0)) {
+        throw new ServiceError(
+          'model_unavailable',
+          'Too many large request bodies wait to be read; try again shortly.',
+          {
+            retryAfterSeconds: TURN_RETRY_SECONDS,
+          },
+        );
+      }
+      return new Promise<T>((resolve, reject) => {
+        waiting.set(tenantId, own);
+        own.push(() => work().then(resolve, reject));
+        count += 1;
+        if (!isRunning) void runAll();
+      });
+    },
+  };
 }
 
 /** Memory and CPU limits shared by all request bodies. */

@@ -11,7 +11,7 @@ import type { BodyLimit } from './request-context.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
-/** How much all bodies being read may hold together (docs/spec.md#bodies). */
+/** All bodies being read may hold so much together (docs/spec.md#bodies). */
 const TENANT_BYTES_MAX = 64 * MEBIBYTE;
 const PROCESS_BYTES_MAX = 512 * MEBIBYTE;
 
@@ -19,7 +19,7 @@ const PROCESS_BYTES_MAX = 512 * MEBIBYTE;
 const FIRST_BYTES_MAX = 64 * 1024;
 
 /** The last eighth of what all tenants share is for those that hold nothing of it: a few cannot shut the others out. */
-const sharedMax = (max: number, isFirst: boolean) => (isFirst ? max : max - max / 8);
+export const sharedMax = (max: number, isFirst: boolean) => (isFirst ? max : max - max / 8);
 
 /** A body usually arrives within seconds; a stalled one is given up after half a minute. */
 const RETRY_SECONDS = 5;
@@ -82,79 +82,7 @@ export function createBodyBudget(
   };
 }
 
-/** How many bodies may wait for their turn, and how much processing time they leave to other work. */
-interface TurnRules {
-  tenantWaitingMax: number;
-  waitingMax: number;
-  /** Each body is followed by a pause, this many times as long as its work took. */
-  pauseRatio: number;
-}
-
-/** A turn takes some 0.1 s of processing time. */
-export const LARGE_BODY_TURNS: TurnRules = { tenantWaitingMax: 16, waitingMax: 64, pauseRatio: 3 };
-/** Another thread does the work, mostly within a millisecond. */
-export const BROTLI_TURNS: TurnRules = { tenantWaitingMax: 256, waitingMax: 1_024, pauseRatio: 0 };
-
-const TURN_RETRY_SECONDS = 5;
-/** Limits the pause: after the machine has stood still for a while, work should not stand still even longer. */
-const PAUSE_MS_MAX = 500;
-
-/**
- * Handles one body at a time, tenants in turn, with a pause after each: however many large bodies come, they take at
- * most a quarter of the process's time, and the memory of a few.
- */
-export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: TurnRules) {
-  /** Tenants in the order of their turns, with their waiting work. */
-  const waiting = new Map<string, (() => Promise<void>)[]>();
-  let count = 0;
-  let isRunning = false;
-
-  function next(): (() => Promise<void>) | undefined {
-    const [first] = waiting;
-    if (first === undefined) return undefined;
-    const [tenantId, works] = first;
-    const work = works.shift();
-    waiting.delete(tenantId);
-    if (works.length > 0) waiting.set(tenantId, works);
-    count -= 1;
-    return work;
-  }
-
-  async function runAll(): Promise<void> {
-    isRunning = true;
-    for (let work = next(); work !== undefined; work = next()) {
-      const startedAt = performance.now();
-      await work();
-      const pauseMs = Math.min(PAUSE_MS_MAX, pauseRatio * (performance.now() - startedAt));
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    }
-    isRunning = false;
-  }
-
-  return {
-    /** Runs the work in the tenant's turn. Throws `model_unavailable` if too much is waiting already. */
-    inTurn<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
-      const own = waiting.get(tenantId) ?? [];
-      if (own.length >= tenantWaitingMax || count >= sharedMax(waitingMax, own.length === 0)) {
-        throw new ServiceError(
-          'model_unavailable',
-          'Too many large request bodies wait to be read; try again shortly.',
-          {
-            retryAfterSeconds: TURN_RETRY_SECONDS,
-          },
-        );
-      }
-      return new Promise<T>((resolve, reject) => {
-        waiting.set(tenantId, own);
-        own.push(() => work().then(resolve, reject));
-        count += 1;
-        if (!isRunning) void runAll();
-      });
-    },
-  };
-}
-
-/** How a body is compressed; undefined: it is not. */
+/** The compression of a body; undefined: there is none. */
 export type Encoding = 'gzip' | 'deflate' | 'br' | undefined;
 
 /** The name in the header, in lower case; empty: there is none. */
@@ -241,7 +169,7 @@ export async function inflateBody(body: Buffer, encoding: keyof typeof INFLATE, 
   throw limit.fault();
 }
 
-/** How long a body may take: a minimum allowance, and the rate at which bytes have to come after that. */
+/** A body may take a least time, and after that its bytes have to come at a rate. */
 export interface BodyPace {
   leastMs: number;
   bytesPerSecond: number;
@@ -257,7 +185,7 @@ function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {
   );
 }
 
-/** How long a body may take of which this much has come. */
+/** Returns the time that a body may take of which this much has come. */
 function mayTakeMs({ leastMs, bytesPerSecond }: BodyPace, bytes: number): number {
   return Math.max(leastMs, (bytes / bytesPerSecond) * 1_000);
 }
@@ -301,15 +229,39 @@ export function createByteBuffer() {
   };
 }
 
+/** Times a client that is waited for; the time in which its bytes wait for the service is not its own. */
+function createWatch(pace: BodyPace, sentBytes: () => number, onSlow: (fault: ServiceError) => void) {
+  let waitedMs = 0;
+  let since = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** Checks again once the time earned by the bytes so far is up. */
+  function check(): void {
+    const leftMs = mayTakeMs(pace, sentBytes()) - waitedMs - (performance.now() - since);
+    if (leftMs <= 0) onSlow(tooSlow(pace));
+    else timer = setTimeout(check, leftMs);
+  }
+
+  return {
+    start(): void {
+      since = performance.now();
+      check();
+    },
+    stop(): void {
+      clearTimeout(timer);
+      waitedMs += performance.now() - since;
+    },
+  };
+}
+
 /** Gathers the bytes as they were sent. An async iterator would cost each body several turns of the event loop. */
 function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPace): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const bytes = createByteBuffer();
-    const startedAt = performance.now();
-    let timer: NodeJS.Timeout | undefined;
+    const watch = createWatch(pace, () => bytes.length, refuse);
 
     function stop(): void {
-      clearTimeout(timer);
+      watch.stop();
       req.off('data', take).off('end', succeed).off('error', fail).off('close', fail);
     }
     function succeed(): void {
@@ -320,9 +272,9 @@ function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPac
       stop();
       reject(new ServiceError('invalid_request', 'The connection ended within the request body.', { cause }));
     }
-    function refuse(fault: unknown): void {
+    function refuse(fault: Error): void {
       stop();
-      reject(fault instanceof Error ? fault : tooSlow(pace));
+      reject(fault);
     }
     function take(part: Buffer): void {
       try {
@@ -330,21 +282,16 @@ function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPac
         share.hold(bytes.length + part.length);
         bytes.add(part);
       } catch (fault) {
-        refuse(fault);
+        // The limit and the budget throw a ServiceError.
+        refuse(fault as Error);
       }
-    }
-    /** Checks again once the time earned by the bytes so far is up. */
-    function watch(): void {
-      const leftMs = startedAt + mayTakeMs(pace, bytes.length) - performance.now();
-      if (leftMs <= 0) refuse(tooSlow(pace));
-      else timer = setTimeout(watch, leftMs);
     }
 
     // The client may have left while its key was looked up.
     if (req.destroyed) fail();
     else {
       req.on('data', take).on('end', succeed).on('error', fail).on('close', fail);
-      watch();
+      watch.start();
     }
   });
 }
@@ -363,7 +310,7 @@ function wholeOf(req: Request, limit: BodyLimit, share: BodyShare): Buffer | und
   return bytes ?? Buffer.alloc(0);
 }
 
-/** How long a refusal waits for the rest of the body. */
+/** A refusal waits so long for the rest of the body. */
 const DISCARD_MS = 5_000;
 
 /** Discards the rest of the body: many clients look for an answer only after they have sent everything. */
@@ -426,31 +373,6 @@ const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliD
 
 function decoderOf(encoding: Encoding): Transform {
   return encoding === undefined ? new PassThrough() : DECODERS[encoding]();
-}
-
-/** Times a client that is waited for; the time in which its bytes wait for the service is not its own. */
-function createWatch(pace: BodyPace, sentBytes: () => number, onSlow: (fault: ServiceError) => void) {
-  let waitedMs = 0;
-  let since = 0;
-  let timer: NodeJS.Timeout | undefined;
-
-  /** Checks again once the time earned by the bytes so far is up. */
-  function check(): void {
-    const leftMs = mayTakeMs(pace, sentBytes()) - waitedMs - (performance.now() - since);
-    if (leftMs <= 0) onSlow(tooSlow(pace));
-    else timer = setTimeout(check, leftMs);
-  }
-
-  return {
-    start(): void {
-      since = performance.now();
-      check();
-    },
-    stop(): void {
-      clearTimeout(timer);
-      waitedMs += performance.now() - since;
-    },
-  };
 }
 
 /**

@@ -7,7 +7,7 @@ import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
 import type { Tracing } from '../../shared/tracing/tracing.ts';
 import type { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** How large one body may be. */
+/** The bound on one body. */
 export interface BodyLimit {
   /** Applies to the bytes as they were sent, and again after decompression. */
   bytes: number;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
-import { createBodyTurns, LARGE_BODY_TURNS } from '../../../../api/http/read-body.ts';
+import { createBodyTurns, LARGE_BODY_TURNS } from '../../../../api/http/json-body.ts';
 
 describe('large bodies', () => {
   beforeEach(() => {

@@ -3,23 +3,9 @@ import { describe, expect, it } from '@jest/globals';
 import { createPrincipalCache } from '../../../../api/http/authenticate.ts';
 import type { PrincipalCache } from '../../../../api/http/authenticate.ts';
 import type { Principal } from '../../../../shared/domain/principal.ts';
+import { principalOf } from '../../../support/request-lab.ts';
 
-const PRINCIPAL: Principal = {
-  keyId: 'key_1',
-  tenantId: 'ten_1',
-  shard: 0,
-  mode: 'live',
-  scopes: ['*'],
-  keyStatus: 'active',
-  tenantStatus: 'active',
-  limits: { rpm: 60, tpm: 100_000, dailyRequests: 0, chatRpm: 120, streamRpm: 60 },
-  ceilings: { rpm: null, tpm: null, inFlight: null },
-  weight: 1,
-  monthlyTokenBudget: null,
-  testDailyTokens: 1_000_000,
-  defaultModel: 'mobius',
-  onDisconnect: 'cancel',
-};
+const PRINCIPAL = principalOf({ keyId: 'key_1', tenantId: 'ten_1' });
 const REVOKED: Principal = { ...PRINCIPAL, keyStatus: 'revoked' };
 const AWAY = new Error('MongoDB does not answer');
 
