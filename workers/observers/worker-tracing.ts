@@ -2,7 +2,7 @@ import type { ProviderKind } from '../../shared/domain/routing.ts';
 import type { ProviderCallOutcome, Tracing } from '../../shared/tracing/tracing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { FlaggedError } from '../moderation/moderator.ts';
-import { failureReason } from '../pipeline/breakers.ts';
+import { failureReason } from '../pipeline/run-provider-call.ts';
 import type { Assembled, Stage } from '../pipeline/stage.ts';
 import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 import { ProviderError } from '../providers/provider.ts';

@@ -12,14 +12,13 @@ import type { ModerationPolicy, OpenWindow, OutputWindow, WindowListener } from 
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter, ReportedUsage } from '../providers/provider.ts';
 import type { WorkerEmitter } from './worker-events.ts';
-import { failureReason } from './breakers.ts';
 import type { Breakers } from './breakers.ts';
 import type { Capacities } from './capacities.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import { countedOf } from './fit-window.ts';
 import type { TargetPrompt } from './fit-window.ts';
 import { NotJsonError, faultOf, withoutFence } from './json-answer.ts';
-import { firstTokenLimit, runProviderCall } from './run-provider-call.ts';
+import { failureReason, firstTokenLimit, runProviderCall } from './run-provider-call.ts';
 import type { ProviderCallInput, ProviderCallResult } from './run-provider-call.ts';
 import type { Seat } from './seats.ts';
 import {

@@ -4,9 +4,10 @@ import { totalsOf, DEFAULT_BREAKER, NEW_BREAKER, afterReport } from '../../../..
 import type { Breaker } from '../../../../shared/domain/breaker.ts';
 import { createEventBus } from '../../../../shared/lifecycle/event-bus.ts';
 import type { WorkerEvents } from '../../../../workers/pipeline/worker-events.ts';
-import { BreakerOpenError, classifyFailure, createCircuit } from '../../../../workers/pipeline/breakers.ts';
-import type { FailureClass, Circuit } from '../../../../workers/pipeline/breakers.ts';
-import { ProviderTimeout } from '../../../../workers/pipeline/run-provider-call.ts';
+import { BreakerOpenError, createCircuit } from '../../../../workers/pipeline/breakers.ts';
+import type { Circuit } from '../../../../workers/pipeline/breakers.ts';
+import { classifyFailure, ProviderTimeout } from '../../../../workers/pipeline/run-provider-call.ts';
+import type { FailureClass } from '../../../../workers/pipeline/run-provider-call.ts';
 import { Stopped } from '../../../../workers/pipeline/stage.ts';
 import { ProviderError, faultOfStatus } from '../../../../workers/providers/provider.ts';
 import { waitFor } from '../../../support/wait-for.ts';
