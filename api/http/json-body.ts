@@ -172,7 +172,7 @@ interface TurnRules {
 /** A turn takes some 0.1 s of processing time. */
 export const LARGE_BODY_TURNS: TurnRules = { tenantWaitingMax: 16, waitingMax: 64, pauseRatio: 3 };
 /** Another thread does the work, mostly within a millisecond. */
-export const BROTLI_TURNS: TurnRules = { tenantWaitingMax: 256, waitingMax: 1_024, pauseRatio: 0 };
+const BROTLI_TURNS: TurnRules = { tenantWaitingMax: 256, waitingMax: 1_024, pauseRatio: 0 };
 
 const TURN_RETRY_SECONDS = 5;
 /** Limits the pause: after the machine has stood still for a while, work should not stand still even longer. */
