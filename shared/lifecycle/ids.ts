@@ -46,6 +46,7 @@ export type IdPrefix =
   | 'dlv'
   | 'batch'
   | 'exp'
+  | 'call'
   | 'del';
 
 /** `<prefix>_` + 24 base62 characters: about 143 random bits. */

@@ -5,6 +5,7 @@ import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
 import { createEndpoint } from '../../shared/http/http-call.ts';
 import type { HttpClient } from '../../shared/http/http-client.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
 import { callProvider, modelName, parseObject, plainWord, readFinishReason, tokenCount } from './call-provider.ts';
 import type { FinishReason, ProviderStreamReader } from './call-provider.ts';
 import { errorInAnswer, errorOf, ProviderError, offersTools, perProvider } from './provider.ts';
@@ -155,30 +156,54 @@ function readEnding(choice: Record<string, unknown>): ReadEnd {
 const REASONING = ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking'];
 const CALLS = ['tool_calls', 'function_call'];
 const OTHERS = ['refusal', 'audio', 'annotations'];
-const NOTHING: readonly unknown[] = [undefined, null, ''];
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const saysSomething = (value: unknown) => isText(value) || (Array.isArray(value) ? value.length > 0 : isRecord(value));
 
 /** The fields of a delta or message that say something; undefined: none does. */
 function pick(said: Fields, names: readonly string[]): Fields | undefined {
-  const present = names.filter((name) => {
-    const { [name]: value } = said;
-    return !NOTHING.includes(value) && !(Array.isArray(value) && value.length === 0);
-  });
+  const present = names.filter((name) => saysSomething(said[name]));
   return present.length === 0 ? undefined : Object.fromEntries(present.map((name) => [name, said[name]]));
 }
 
-/** Calls of a whole message, as a stream has them: each names its place. */
-function withIndexes(calls: Fields | undefined): Fields | undefined {
-  const { tool_calls: list } = calls ?? {};
-  if (!Array.isArray(list)) return calls;
-  return { ...calls, tool_calls: list.map((call: unknown, index) => (isRecord(call) ? { index, ...call } : call)) };
+/** Reads the calls of one answer: gives each its place, and the id, type and arguments that its server leaves out. */
+function createCallReader() {
+  /** By place. */
+  const ids: string[] = [];
+  /** By the server's index. */
+  const places = new Map<unknown, number>();
+  return (call: Fields, position: number): Fields => {
+    const { id, type } = call;
+    const index = call['index'] ?? position;
+    const kind = isRecord(call['custom']) ? 'custom' : 'function';
+    const said: Fields | undefined = isRecord(call[kind]) ? call[kind] : undefined;
+    const known = places.get(index);
+    // Gemini's server gives every call the index 0; vLLM's has given each piece of a call an id, but not its name.
+    const isNext = known === undefined || (isText(id) && id !== ids[known] && isText(said?.['name']));
+    const given = said?.['arguments'] ?? (isNext && kind === 'function' ? '' : undefined);
+    const words = given === undefined ? said : { ...said, arguments: isRecord(given) ? JSON.stringify(given) : given };
+    const whole = said === undefined ? call : { ...call, [kind]: words };
+    if (!isNext) return { ...whole, index: known };
+    const place = ids.push(isText(id) ? id : newId('call')) - 1;
+    places.set(index, place);
+    return { ...whole, index: place, id: ids[place], type: isText(type) ? type : kind };
+  };
 }
 
-/** Deltas that a caller of OpenAI's API gets besides the text. Calls of tools count only where tools were offered. */
-function besidesOf(choice: Fields, said: Fields, passed: ProviderCall['passed']): Besides {
-  if (passed === undefined) return NO_BESIDES;
-  const calls = offersTools(passed) ? withIndexes(pick(said, CALLS)) : undefined;
-  const behind = [pick(said, OTHERS), calls].filter((fields) => fields !== undefined);
-  return { before: pick(said, REASONING), behind, beside: pick(choice, ['logprobs']) };
+type BesidesReader = (choice: Fields, said: Fields) => Besides;
+
+/** Reads the deltas that a caller of OpenAI's API gets besides the text. Calls of tools count only where tools were offered. */
+function createBesidesReader(passed: ProviderCall['passed']): BesidesReader | undefined {
+  if (passed === undefined) return undefined;
+  const readCall = createCallReader();
+  const callsOf = ({ tool_calls: list, function_call: call }: Fields): Fields => ({
+    tool_calls: Array.isArray(list) ? list.filter(isRecord).map(readCall) : undefined,
+    function_call: call,
+  });
+  return (choice, said) => {
+    const calls = offersTools(passed) ? pick(callsOf(said), CALLS) : undefined;
+    const behind = [pick(said, OTHERS), calls].filter((fields) => fields !== undefined);
+    return { before: pick(said, REASONING), behind, beside: pick(choice, ['logprobs']) };
+  };
 }
 
 const NO_BESIDES: Besides = {
@@ -197,7 +222,7 @@ const isFirst = (choice: Fields) => Number(choice['index'] ?? 0) === 0;
 export function parseCompletion(
   value: Record<string, unknown>,
   part: 'delta' | 'message' | 'either',
-  passed?: ProviderCall['passed'],
+  readBesides?: BesidesReader,
 ): Completion {
   const choices: unknown = value['choices'];
   // Groq puts usage, and an error inside a stream, into its own field.
@@ -217,8 +242,9 @@ export function parseCompletion(
   const said = isDelta ? delta : part !== 'delta' && isRecord(message) ? message : {};
   const text = toText(said['content']);
   // Callers of OpenAI's API get it as such.
-  const refusal = text === '' && passed === undefined && typeof said['refusal'] === 'string' ? said['refusal'] : '';
-  const besides = besidesOf(choice, said, passed);
+  const refusal =
+    text === '' && readBesides === undefined && typeof said['refusal'] === 'string' ? said['refusal'] : '';
+  const besides = readBesides?.(choice, said) ?? NO_BESIDES;
   return { text: text || refusal, isDelta, usage, model, isRefusal: refusal !== '', ...besides, ...readEnding(choice) };
 }
 
@@ -271,6 +297,7 @@ const NOTHING_READ: Read = {
 
 function openStream(sink: ProviderSink, passed: ProviderCall['passed']): ProviderStreamReader {
   const end: Read = { ...NOTHING_READ };
+  const readBesides = createBesidesReader(passed);
   /** Text has followed a finish reason: this server gives one with every chunk. */
   let isEarly = false;
   /** A delta has said something: a message behind it repeats the whole answer, as MiniMax does. */
@@ -293,7 +320,7 @@ function openStream(sink: ProviderSink, passed: ProviderCall['passed']): Provide
   return {
     read(event) {
       if (ended) return;
-      const chunk = parseCompletion(event, hasDeltas ? 'delta' : 'either', passed);
+      const chunk = parseCompletion(event, hasDeltas ? 'delta' : 'either', readBesides);
       // Whatever the sink throws, the text of this chunk has not been taken, so the answer is not whole.
       if (chunk.text !== '' || saysMore(chunk)) onSaid(chunk);
       // Zeros behind a count are none.
@@ -315,7 +342,7 @@ function openStream(sink: ProviderSink, passed: ProviderCall['passed']): Provide
 }
 
 function readComplete(json: string, sink: ProviderSink, passed: ProviderCall['passed']): void {
-  const answer = parseCompletion(parseObject(json), 'message', passed);
+  const answer = parseCompletion(parseObject(json), 'message', createBesidesReader(passed));
   const end = endOf({ ...answer, hasText: answer.text !== '', hasCalls: answer.behind.some(isCall) });
   tell(answer, sink);
   sink(end);

@@ -121,6 +121,38 @@ describe('a provider that calls tools', () => {
     ]);
   });
 
+  const called = (...calls: unknown[]) => chunk({ tool_calls: calls });
+  const [first = {}, second = {}] = CALLS;
+  const cut = (call: object, from: number, to?: number) => ({
+    arguments: '{"city":"Berlin"}'.slice(from, to),
+    ...call,
+  });
+  const bare = (args?: unknown) => ({ function: { name: 'weather', arguments: args } });
+  const madeUp = (call: object) => ({ id: expect.stringMatching(/^call_\w{24}$/), type: 'function', ...call });
+
+  it.each<[string, object[], object[]]>([
+    ['an index that all share', [called({ index: 0, ...first }), called({ index: 0, ...second })], CALLS],
+    ['no indexes', [called(first), called(second)], CALLS],
+    ['indexes from 1', [called({ index: 1, ...first }), called({ index: 2, ...second })], CALLS],
+    [
+      'an id with each piece of a call',
+      [
+        called({ index: 0, ...first, function: cut({ name: 'weather' }, 0, 4) }),
+        called({ index: 0, id: 'another', type: 'function', function: cut({}, 4) }, { index: 1, ...second }),
+      ],
+      CALLS,
+    ],
+    ['neither ids nor types', [called(bare('{}'))], [madeUp(bare('{}'))]],
+    ['null for an id and no arguments', [called({ id: null, ...bare() })], [madeUp(bare(''))]],
+    ['arguments that are an object', [called(bare({ city: 'B' }))], [madeUp(bare('{"city":"B"}'))]],
+    ['what is no call', [called(null, 'x', first), chunk({ tool_calls: 'x', reasoning_content: 5 })], [first]],
+  ])('gives calls the form that clients read, told with %s', async (_with, chunks, calls) => {
+    const stream = data(...chunks, chunk({}, 'tool_calls'), '[DONE]');
+    const message = mergeAnswer(linesOf(await ask('openai', stream, { passed: PASSED }))).message;
+
+    expect(message).toEqual({ content: null, tool_calls: calls });
+  });
+
   it.each([
     ['openai', OPENAI_STREAM],
     ['openai', OPENAI_DOCUMENT],
