@@ -66,7 +66,7 @@ module.exports = {
     door('yazl', ['workers/compliance']),
     only(
       'stages-do-not-call-stages',
-      'A stage imports stage.ts only; the order stands in run-pipeline.ts.',
+      'A stage imports stage.ts only; the order stands there.',
       { path: `^workers/pipeline/(${STAGES})\\.ts$` },
       { path: `^workers/pipeline/(${STAGES})\\.ts$` },
     ),

@@ -17,7 +17,7 @@ import { createConclude } from './pipeline/conclude.ts';
 import { createFinish, createStoreAnswer, createSaveTurn } from './pipeline/finish.ts';
 import { createGenerate, createSelectRoute } from './pipeline/generate.ts';
 import { createClassify, createModerate } from './pipeline/moderate.ts';
-import { createPipeline } from './pipeline/run-pipeline.ts';
+import { createPipeline } from './pipeline/stage.ts';
 import type { WorkerEmitter } from './pipeline/worker-events.ts';
 import type { ErasureGatedStores } from '../shared/erasure-gate.ts';
 import { createModeration } from './moderation/create-moderation.ts';
@@ -59,7 +59,7 @@ export interface OpenPipelineDeps {
 /** A target is slow if an answer takes more than a third of the grace that a request without readers has. */
 const SLOW_PART_OF_GRACE_MS = 1000 / 3;
 
-/** Puts the stages together with what each of them uses; run-pipeline.ts has their order. */
+/** Puts the stages together with what each of them uses; stage.ts has their order. */
 export function openPipeline(deps: OpenPipelineDeps) {
   const { redis, keyspace, http, routing, requests, stores, telemetry, tracing, clock, log } = deps;
   const { conversations } = stores;

@@ -1,6 +1,7 @@
 import { mergeHistory } from '../../shared/domain/history.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { ConversationRepository, StoredEntity } from '../../shared/mongo/entities/conversation-repository.ts';
+import { loadTokenDecoder } from './fit-window.ts';
 import { ORIGINS } from './stage.ts';
 import type { Assembled, Claimed, Stage, WithEntity, ContextSource, ContextSources, ContextValue } from './stage.ts';
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
@@ -60,9 +61,27 @@ export function contextInstruction(values: readonly ContextValue[]): ChatMessage
   return { role: 'system', content: `${OPENING} ${parts.join(' ')} Fit the answer to it.` };
 }
 
+/** The body of an embedding has at most so much as text, too: a token may stand for 128 blanks. */
+const TEXT_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Moderation reads exactly what a provider gets: texts, where the caller sent tokens. */
+async function readTokens(run: Claimed): Promise<Claimed> {
+  const { envelope } = run;
+  const { messages, task } = envelope.request;
+  if (task?.kind !== 'embedding' || task.isTokens !== true) return run;
+  const decode = await loadTokenDecoder();
+  const read = messages.map((message) => ({ ...message, content: decode(JSON.parse(message.content) as number[]) }));
+  if (read.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0) > TEXT_BYTES_MAX) {
+    const message = 'The tokens of `input` stand for more than 4 MiB of text; send fewer of them at once.';
+    throw new ServiceError('invalid_request', message, { param: 'input' });
+  }
+  return { ...run, envelope: { ...envelope, request: { ...envelope.request, messages: read } } };
+}
+
 /** Reads the entity's memory. Without an `entity_id` the request needs no database. */
 export function createLoadContext(conversations: ConversationRepository): Stage<Claimed, WithEntity> {
-  return async (run) => {
+  return async (claimed) => {
+    const run = await readTokens(claimed);
     const { request } = run.envelope;
     if (request.entityId === undefined) {
       return { ...run, entity: undefined, history: [], submitted: request.messages };

@@ -7,13 +7,11 @@ import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { FAULT, lineText } from '../../shared/contracts/events.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { ClaimedRequest, Hold, HoldRequest } from '../../shared/requests/delivery.ts';
 import type { Delivery, RequestStore } from '../../shared/requests/delivery-store.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { WorkerEmitter } from './worker-events.ts';
-import { loadTokenDecoder } from './fit-window.ts';
 import { boundReached, grantedTokens, holdFor, paidPart } from './spending.ts';
 import type { HoldTerms } from './spending.ts';
 import { Stopped } from './stage.ts';
@@ -71,23 +69,6 @@ function withHiddenNames(envelope: RequestEnvelope, pseudonyms: ClaimDeps['pseud
   const given = NAMES.filter((name) => name in passed);
   const hidden = given.map((name) => [name, pseudonyms.ofUser(tenantId, String(passed[name]))] as const);
   return { ...envelope, request: { ...request, passed: { ...passed, ...Object.fromEntries(hidden) } } };
-}
-
-/** The body of an embedding has at most so much as text, too: a token may stand for 128 blanks. */
-const TEXT_BYTES_MAX = 4 * 1024 * 1024;
-
-/** Moderation reads exactly what a provider gets: texts, where the caller sent tokens. */
-export async function readTokens(run: Claimed): Promise<Claimed> {
-  const { envelope } = run;
-  const { messages, task } = envelope.request;
-  if (task?.kind !== 'embedding' || task.isTokens !== true) return run;
-  const decode = await loadTokenDecoder();
-  const read = messages.map((message) => ({ ...message, content: decode(JSON.parse(message.content) as number[]) }));
-  if (read.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0) > TEXT_BYTES_MAX) {
-    const message = 'The tokens of `input` stand for more than 4 MiB of text; send fewer of them at once.';
-    throw new ServiceError('invalid_request', message, { param: 'input' });
-  }
-  return { ...run, envelope: { ...envelope, request: { ...envelope.request, messages: read } } };
 }
 
 /** This delivery generated no text: what there is of an answer came from an earlier one. */

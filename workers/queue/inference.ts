@@ -14,8 +14,7 @@ import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import { openQueueConnection } from '../../shared/redis/slot-client.ts';
 import type { MongoPath } from '../mongo-path.ts';
 import type { QueueRoom } from '../pipeline/capacities.ts';
-import type { RunPipeline } from '../pipeline/run-pipeline.ts';
-import type { HandedRequest } from '../pipeline/stage.ts';
+import type { HandedRequest, RunPipeline } from '../pipeline/stage.ts';
 import { CANARY, startCanary, pauseWhenUnable, createWorkMeter } from './worker-health.ts';
 import { createJobHistory, RequestFailed } from './job-history.ts';
 

@@ -9,7 +9,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import type { MongoPath } from '../mongo-path.ts';
 import type { Capacities } from '../pipeline/capacities.ts';
-import type { RunPipeline } from '../pipeline/run-pipeline.ts';
+import type { RunPipeline } from '../pipeline/stage.ts';
 import { createInferenceWorker } from './inference.ts';
 import type { InferenceWorker } from './inference.ts';
 import type { ClaimSettings } from './job-source.ts';
