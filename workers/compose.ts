@@ -1,7 +1,7 @@
 import type { OnEarlyEnd } from '../shared/contracts/settlement.ts';
 import type { Config } from '../shared/config/settings.ts';
 import { withErasureGate } from '../shared/erasure-gate.ts';
-import { createHttpClient } from '../shared/http/http-client.ts';
+import { createHttpClient } from './providers/http-client.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';

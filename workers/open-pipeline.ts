@@ -1,5 +1,5 @@
 import type { Config } from '../shared/config/settings.ts';
-import type { HttpClient } from '../shared/http/http-client.ts';
+import type { HttpClient } from './providers/http-client.ts';
 import type { Logger } from '../shared/logging/logger.ts';
 import type { RoutingCache } from '../shared/mongo/routing/routing-cache.ts';
 import { createAnswerCache, createStreamReader } from '../shared/requests/answers.ts';

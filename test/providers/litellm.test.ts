@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { createHttpClient } from '../../shared/http/http-client.ts';
-import type { HttpClient } from '../../shared/http/http-client.ts';
+import { createHttpClient } from '../../workers/providers/http-client.ts';
+import type { HttpClient } from '../../workers/providers/http-client.ts';
 import { createAdapters } from '../../workers/open-pipeline.ts';
 import type { ProviderCall } from '../../workers/providers/provider.ts';
 import { callOf, providerOf, readEvents } from '../support/provider-call.ts';

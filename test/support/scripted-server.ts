@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { afterEach, beforeEach } from '@jest/globals';
 
-import { createHttpClient } from '../../shared/http/http-client.ts';
-import type { HttpClient } from '../../shared/http/http-client.ts';
+import { createHttpClient } from '../../workers/providers/http-client.ts';
+import type { HttpClient } from '../../workers/providers/http-client.ts';
 import { lazily } from './lazily.ts';
 import type { Started } from './lazily.ts';
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../shared/config/settings.ts';
-import type { HttpClient } from '../../shared/http/http-client.ts';
+import type { HttpClient } from '../providers/http-client.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { createHeldWindow } from './held-window.ts';
 import { createLocalModerator } from './local/local-moderator.ts';

@@ -1,6 +1,6 @@
 import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
-import { createEndpoint, withRetries } from '../../shared/http/http-call.ts';
-import type { HttpClient } from '../../shared/http/http-client.ts';
+import { createEndpoint, withRetries } from '../providers/http-call.ts';
+import type { HttpClient } from '../providers/http-client.ts';
 import { parseObject } from '../providers/call-provider.ts';
 import { endpointUrl, postToProvider, readDocument } from '../providers/post-to-provider.ts';
 import { ProviderError } from '../providers/provider.ts';

@@ -1,5 +1,5 @@
 import type { Increment } from '../../shared/contracts/events.ts';
-import type { ScheduleRead } from '../../shared/http/http-call.ts';
+import type { ScheduleRead } from '../providers/http-call.ts';
 import type { Claimed, StopReason } from './stage.ts';
 
 /** Moments that several streams of a worker share, so that the worker serves all of them in one go. */

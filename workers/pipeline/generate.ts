@@ -4,7 +4,7 @@ import { enforcesSchema, fitAnswer, orderTargets, routesOf, servable, targetsOf 
 import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
-import { withRetries } from '../../shared/http/http-call.ts';
+import { withRetries } from '../providers/http-call.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { createCallTarget, hasOtherTarget, traceSkipped } from './call-target.ts';

@@ -5,7 +5,7 @@ import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import { enforcesSchema } from '../../shared/domain/routing.ts';
 import type { Provider, Target } from '../../shared/domain/routing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { HttpHead } from '../../shared/http/http-call.ts';
+import type { HttpHead } from '../providers/http-call.ts';
 import { FlaggedError } from '../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../moderation/moderator.ts';
 import { openJsonReader } from '../moderation/text-units.ts';

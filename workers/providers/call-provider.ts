@@ -1,8 +1,8 @@
 import { createParser } from 'eventsource-parser';
 
 import { isRecord } from '../../shared/contracts/parse.ts';
-import type { HttpEndpoint } from '../../shared/http/http-call.ts';
-import type { HttpClient } from '../../shared/http/http-client.ts';
+import type { HttpEndpoint } from './http-call.ts';
+import type { HttpClient } from './http-client.ts';
 import { errorInAnswer, ProviderError } from './provider.ts';
 import type { ProviderCall, ProviderEnd, ProviderSink } from './provider.ts';
 import { ANSWER_BYTES_MAX, EnoughError, STREAM_BYTES_MAX, postToProvider, readDocument } from './post-to-provider.ts';

@@ -1,8 +1,8 @@
 import { brotliDecompressSync, inflateRawSync, unzipSync, zstdDecompressSync } from 'node:zlib';
 
-import { BodyTooLargeError, NetworkError, collectBody } from '../../shared/http/http-call.ts';
-import type { HttpCall, HttpHead, TakePart } from '../../shared/http/http-call.ts';
-import type { HttpClient } from '../../shared/http/http-client.ts';
+import { BodyTooLargeError, NetworkError, collectBody } from './http-call.ts';
+import type { HttpCall, HttpHead, TakePart } from './http-call.ts';
+import type { HttpClient } from './http-client.ts';
 import { ProviderError, faultOfAnswer, parseError, parseRetryAfter } from './provider.ts';
 import type { ProviderCall } from './provider.ts';
 

@@ -2,7 +2,7 @@ import type { AnswerSchema, ChatMessage, ChatRequest, Task, Role } from '../../s
 import type { Delta, Usage } from '../../shared/contracts/events.ts';
 import { textOf } from '../../shared/contracts/message-text.ts';
 import { isRecord } from '../../shared/contracts/parse.ts';
-import type { HttpHead, ScheduleRead } from '../../shared/http/http-call.ts';
+import type { HttpHead, ScheduleRead } from './http-call.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
 
 export interface ProviderCall {

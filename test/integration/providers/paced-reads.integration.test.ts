@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 import { describe, expect, it } from '@jest/globals';
 
-import { createEndpoint } from '../../../shared/http/http-call.ts';
+import { createEndpoint } from '../../../workers/providers/http-call.ts';
 import { waitFor } from '../../support/chat.ts';
 import { useScriptedServer } from '../../support/scripted-server.ts';
 

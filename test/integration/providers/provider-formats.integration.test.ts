@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { Usage } from '../../../shared/contracts/events.ts';
-import { createHttpClient } from '../../../shared/http/http-client.ts';
-import type { HttpClient } from '../../../shared/http/http-client.ts';
+import { createHttpClient } from '../../../workers/providers/http-client.ts';
+import type { HttpClient } from '../../../workers/providers/http-client.ts';
 import { createAdapters } from '../../../workers/open-pipeline.ts';
 import type { ProviderEvent } from '../../../workers/providers/provider.ts';
 import { callOf, providerOf, readEvents } from '../../support/provider-call.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { NetworkError } from '../../../../shared/http/http-call.ts';
+import { NetworkError } from '../../../../workers/providers/http-call.ts';
 
 const withCode = (code: unknown, more: object = {}) => Object.assign(new Error('It failed'), { code }, more);
 const caused = (cause: unknown) => Object.assign(new Error('It failed', { cause }), { code: undefined });

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import pRetry from 'p-retry';
 
-import { errorCodeOf } from './resolve-name.ts';
+import { errorCodeOf } from '../../shared/http/resolve-name.ts';
 
 export interface RetryPolicy {
   /** Further tries after the first. */

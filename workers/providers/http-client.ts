@@ -6,8 +6,8 @@ import type { Dispatcher } from 'undici';
 
 import { NetworkError } from './http-call.ts';
 import type { HttpCall, HttpHead, TakePart, ScheduleRead } from './http-call.ts';
-import { createCachedLookup } from './resolve-name.ts';
-import { skipContinue } from './interim-answers.ts';
+import { createCachedLookup } from '../../shared/http/resolve-name.ts';
+import { skipContinue } from '../../shared/http/interim-answers.ts';
 
 /** A connection that can be left unread for a while. */
 interface PacedSocket {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
-import { withRetries } from '../../../../shared/http/http-call.ts';
-import type { RetryPolicy } from '../../../../shared/http/http-call.ts';
+import { withRetries } from '../../../../workers/providers/http-call.ts';
+import type { RetryPolicy } from '../../../../workers/providers/http-call.ts';
 
 const ALWAYS: RetryPolicy = {
   retries: 3,
