@@ -20,7 +20,7 @@ import { putNewest } from './domain/bounded-map.ts';
  */
 export type ErasureGate = ReturnType<typeof createErasureGate>;
 
-export function createErasureGate(deps: { erasures: ErasureRepository; pseudonyms: Pick<Pseudonyms, 'of'> }) {
+export function createErasureGate(deps: { erasures: ErasureRepository; pseudonyms: Pseudonyms }) {
   const { erasures, pseudonyms } = deps;
 
   function pseudonymOf(tenantId: string, entityId: string | undefined): string | undefined {
@@ -122,17 +122,10 @@ export function gateAnswers(answers: AnswerRepository, gate: ErasureGate): Answe
   };
 }
 
-/** The stores of what outlives a request; whatever they store of an entity passes the gate. */
-export interface ErasureGatedStores {
-  pseudonyms: Pseudonyms;
-  erasures: ErasureRepository;
-  gate: ErasureGate;
-  conversations: ConversationRepository;
-  answers: AnswerRepository;
-  ledger: SettlementRepository;
-}
+export type ErasureGatedStores = ReturnType<typeof withErasureGate>;
 
-export function withErasureGate(mongo: MongoConnection, pseudonymKey: Buffer): ErasureGatedStores {
+/** The stores of what outlives a request; whatever they store of an entity passes the gate. */
+export function withErasureGate(mongo: MongoConnection, pseudonymKey: Buffer) {
   const pseudonyms = createPseudonyms(pseudonymKey);
   const erasures = createErasureRepository(mongo);
   const gate = createErasureGate({ erasures, pseudonyms });

@@ -63,22 +63,12 @@ function settlePauseMs(read: number | undefined): number {
   return read < SETTLE_BUSY ? SETTLE_MS : SETTLE_BUSY_MS;
 }
 
-interface ShardTasks {
-  workers: InferenceWorker[];
-  dispatching: Repeating;
-  sweeping: Repeating;
-  settling: Repeating;
-  publishing: Repeating;
-  watching: Repeating;
-  reconciling: Repeating;
-}
-
 const warnWith = (log: Logger) => (what: string, shard: number) => (error: unknown) => {
   log.warn(`${what} failed; the next round tries again.`, { shard, error });
 };
 
 /** Opens the workers of a shard and repeats its tasks. */
-function startTasks(deps: ShardSupervisorDeps, shard: number): ShardTasks {
+function startTasks(deps: ShardSupervisorDeps, shard: number) {
   const { openWorkers, dispatcher, settler, sweep, publishNotices, measureOutbox, reconcile, log } = deps;
   const warn = warnWith(log);
   return {
@@ -116,7 +106,7 @@ function startTasks(deps: ShardSupervisorDeps, shard: number): ShardTasks {
 export function createShardSupervisor(deps: ShardSupervisorDeps) {
   const { directory, settler, sweep, dispatcher, listen, hasReconnectedRecently, meet, log } = deps;
   const warn = warnWith(log);
-  const shards = new Map<number, ShardTasks>();
+  const shards = new Map<number, ReturnType<typeof startTasks>>();
   let directoryWatch: Repeating | undefined;
 
   async function open(shard: number): Promise<void> {
@@ -128,7 +118,10 @@ export function createShardSupervisor(deps: ShardSupervisorDeps) {
   }
 
   /** Takes no more requests. Resolves when the last one has ended. */
-  async function drain(shard: number, { workers, sweeping, dispatching }: ShardTasks): Promise<void> {
+  async function drain(
+    shard: number,
+    { workers, sweeping, dispatching }: ReturnType<typeof startTasks>,
+  ): Promise<void> {
     void sweeping.stop();
     void dispatching.stop();
     await Promise.all(workers.map((worker) => worker.drain()));
@@ -137,7 +130,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps) {
   }
 
   /** Settlement has gone on until the last request ended; it runs once more for what that left. */
-  async function endTasks(shard: number, { workers, ...tasks }: ShardTasks): Promise<void> {
+  async function endTasks(shard: number, { workers, ...tasks }: ReturnType<typeof startTasks>): Promise<void> {
     await Promise.all([...workers.map((worker) => worker.close()), ...Object.values(tasks).map((task) => task.stop())]);
     await dispatcher.release(shard).catch(warn('Giving up batches', shard));
     await sweep.release(shard).catch(warn('Giving up the sweep', shard));

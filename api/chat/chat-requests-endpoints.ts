@@ -4,25 +4,23 @@ import type { Response } from 'express';
 
 import type { Principal } from '../../shared/domain/principal.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
-import type { LedgerRepository } from '../../shared/mongo/accounts/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../shared/requests/record-store.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { idempotencyKeyOf } from '../http/request-terms.ts';
-import type { IntentStore, RestoreFromMongo } from './durable-requests.ts';
+import type { IntentStore } from './durable-requests.ts';
 import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-request-resource.ts';
 import { answerGone, findRequest, LOOKUP_TEXT, resumeChatStream } from './resume.ts';
+import type { FindRequestDeps } from './resume.ts';
 import { defineEndpoint, SENT, json } from '../contract/endpoint.ts';
 import type { Sent } from '../contract/endpoint.ts';
 import { dropUnread } from '../relay/paced-writer.ts';
 import { DRAIN_MS } from '../relay/answer.ts';
 import type { RelayTimes } from '../relay/answer.ts';
 
-export interface ChatRequestsDeps {
+export interface ChatRequestsDeps extends FindRequestDeps {
   records: RecordStore;
   streams: StreamReader;
-  ledger: Pick<LedgerRepository, 'settledAt'>;
-  restoreFromMongo: Pick<RestoreFromMongo, 'byId'>;
   intentStore: Pick<IntentStore, 'conclude'>;
   clock: Clock;
   relayTimes: RelayTimes;

@@ -147,7 +147,7 @@ function createRestoreFromMongo({ answers, cache, intents, recover, retentionMs,
     },
 
     /** Called before admission: a request must not run again just because Redis has forgotten its Idempotency-Key. */
-    async byName(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, name: string): Promise<void> {
+    async byName(principal: Principal, name: string): Promise<void> {
       const { shard } = principal;
       if (await cache.isNamed(shard, name)) return;
       const now = clock.now();

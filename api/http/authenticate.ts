@@ -183,7 +183,7 @@ export function createPrincipalCache(repository: Lookup) {
 const FLUSH_MS = 5_000;
 
 /** Collects `last_used_at` of keys and writes it in batches. */
-export function createLastUsed(repository: Pick<PrincipalRepository, 'touch'>) {
+export function createLastUsed(repository: PrincipalRepository) {
   let noted = new Map<string, number>();
 
   async function flush(): Promise<void> {

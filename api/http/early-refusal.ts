@@ -7,7 +7,6 @@ import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { contextOf, principalOf } from './request-context.ts';
-import type { Guard } from './request-context.ts';
 import { codingName } from './read-body.ts';
 import { setKeyHeaders } from './count-requests.ts';
 import { idempotencyKeyOf, idempotencyNameOf } from './request-terms.ts';
@@ -42,14 +41,11 @@ function isCostly(req: Request): boolean {
   return codingName(req) !== '' || sentBytesOf(req) > COSTLY_BYTES;
 }
 
-export interface EarlyRefusal {
-  /**
-   * Refuses a chat request before its body is read, where the body would not change the answer, or once that has turned out
-   * to be costly.
-   */
-  refuse: Guard;
-  /** Hears of every refusal, and remembers 429s of chat requests. */
-  note(error: ServiceError, res: Response): void;
+function heldOf(held: Map<string, HeldRefusal>, name: string, now: number): HeldRefusal | undefined {
+  const refusal = held.get(name);
+  if (refusal === undefined || refusal.until > now) return refusal;
+  held.delete(name);
+  return undefined;
 }
 
 async function answered<Reply>(asking: Promise<Reply>): Promise<Reply> {
@@ -79,16 +75,9 @@ export function createEarlyRefusal(
   { count }: Pick<AdmissionStore, 'count'>,
   { isNamed }: Pick<AnswerCache, 'isNamed'>,
   clock: Clock,
-): EarlyRefusal {
+) {
   const held = new Map<string, HeldRefusal>();
   const repeated = new WeakSet<ServiceError>();
-
-  function heldOf(name: string, now: number): HeldRefusal | undefined {
-    const refusal = held.get(name);
-    if (refusal === undefined || refusal.until > now) return refusal;
-    held.delete(name);
-    return undefined;
-  }
 
   function again({ code, message, retryAt }: HeldRefusal): ServiceError {
     const refusal = new ServiceError(code, message, { retryAfterSeconds: toRetrySeconds(retryAt - clock.now()) });
@@ -124,16 +113,18 @@ export function createEarlyRefusal(
   }
 
   return {
-    refuse(req, res) {
+    /** Refuses before the body is read, where it would not change the answer, or once it has turned out to be costly. */
+    refuse(req: Request, res: Response): Promise<void> | undefined {
       // Express types it as any; a route has matched, and its path has one spelling.
       const { path } = req.route as { path: string };
       const name = `${principalOf(res).keyId} ${path}`;
       contextOf(res).chatName = name;
-      const last = held.size === 0 ? undefined : heldOf(name, clock.now());
+      const last = held.size === 0 ? undefined : heldOf(held, name, clock.now());
       return last !== undefined || isCostly(req) ? lookAndRefuse(req, res, last) : undefined;
     },
 
-    note(error, res) {
+    /** Hears of every refusal, and remembers 429s of chat requests. */
+    note(error: ServiceError, res: Response): void {
       const { code, message, retryAfterSeconds = 1 } = error;
       const { chatName: name, bodyLimit } = contextOf(res);
       if (name === undefined || repeated.has(error)) return;
@@ -141,7 +132,7 @@ export function createEarlyRefusal(
       const now = clock.now();
       // Within its own limit a body is no costly one.
       const costlyBytes = isCostly(res.req) && bodyLimit === undefined ? sentBytesOf(res.req) : undefined;
-      if (costlyBytes === undefined && heldOf(name, now)?.costlyBytes !== undefined) return;
+      if (costlyBytes === undefined && heldOf(held, name, now)?.costlyBytes !== undefined) return;
       const waitMs = retryAfterSeconds * 1_000;
       held.delete(name);
       const refusal = {

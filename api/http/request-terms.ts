@@ -94,7 +94,7 @@ export interface RequestRetention {
 }
 
 /** Whether nothing of a tenant's conversations may outlive the answer (docs/spec.md#retention). */
-export function keepsNothing({ retentionSeconds }: Pick<Principal, 'retentionSeconds'>): boolean {
+export function keepsNothing({ retentionSeconds }: Principal): boolean {
   return retentionSeconds === 0;
 }
 

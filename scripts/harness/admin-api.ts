@@ -1,22 +1,19 @@
 import { callJson } from './http.ts';
 import type { Answer } from './http.ts';
 
-/** The administration interface (docs/spec.md#administration), as `npm start` uses it. */
-export interface AdminApi {
-  /** The resource, or undefined if it does not exist. */
-  find(path: string): Promise<Record<string, unknown> | undefined>;
-  /** Rejects with the service's own message if it refuses. */
-  send(method: 'POST' | 'PUT', path: string, body: unknown): Promise<Record<string, unknown>>;
-}
+export type AdminApi = ReturnType<typeof createAdminApi>;
 
-export function createAdminApi(adminUrl: string, token: string): AdminApi {
+/** The administration interface (docs/spec.md#administration), as `npm start` uses it. */
+export function createAdminApi(adminUrl: string, token: string) {
   return {
-    async find(path) {
+    /** The resource, or undefined if it does not exist. */
+    async find(path: string): Promise<Record<string, unknown> | undefined> {
       const answer = await callJson('GET', `${adminUrl}${path}`, { token });
       if (answer.status === 404) return undefined;
       return bodyOf(answer, `GET ${path}`);
     },
-    async send(method, path, body) {
+    /** Rejects with the service's own message if it refuses. */
+    async send(method: 'POST' | 'PUT', path: string, body: unknown): Promise<Record<string, unknown>> {
       return bodyOf(await callJson(method, `${adminUrl}${path}`, { token, body }), `${method} ${path}`);
     },
   };

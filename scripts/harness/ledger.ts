@@ -12,23 +12,17 @@ interface LedgerSum {
   chargedMicro: number;
 }
 
-export interface LedgerReader {
-  /** Waits until the tenant has `expected` usage entries or the time is up; returns how many there are. */
-  waitFor(tenantId: string, expected: number, signal: AbortSignal): Promise<number>;
-  sum(tenantId: string): Promise<LedgerSum>;
-  close(): Promise<void>;
-}
-
 const TIMEOUT_MS = 30_000;
 const POLL_MS = 200;
 
 /** Reads the ledger directly from MongoDB, for checks that do not rely on the service. */
-export async function openLedger(mongodbUri: string): Promise<LedgerReader> {
+export async function openLedger(mongodbUri: string) {
   const connection = await connectMongo(mongodbUri);
   const { ledger } = createModels(connection);
   const usageOf = (tenantId: string) => ({ tenantId, type: 'usage' as const });
   return {
-    async waitFor(tenantId, expected, signal) {
+    /** Waits until the tenant has `expected` usage entries or the time is up; returns how many there are. */
+    async waitFor(tenantId: string, expected: number, signal: AbortSignal): Promise<number> {
       const deadline = performance.now() + TIMEOUT_MS;
       for (;;) {
         const count = await ledger.countDocuments(usageOf(tenantId));
@@ -36,11 +30,11 @@ export async function openLedger(mongodbUri: string): Promise<LedgerReader> {
         await pause(POLL_MS, undefined, { signal });
       }
     },
-    async sum(tenantId) {
+    async sum(tenantId: string): Promise<LedgerSum> {
       const rows = await ledger
         .find(usageOf(tenantId), { amountMicro: 1, promptTokens: 1, completionTokens: 1 })
         .lean();
-      const sum: LedgerSum = { entries: rows.length, tokens: 0, chargedMicro: 0 };
+      const sum = { entries: rows.length, tokens: 0, chargedMicro: 0 };
       for (const { promptTokens = 0, completionTokens = 0, amountMicro } of rows) {
         sum.tokens += promptTokens + completionTokens;
         sum.chargedMicro -= amountMicro;

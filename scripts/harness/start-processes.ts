@@ -27,21 +27,11 @@ export interface ProcessesOptions {
   concurrency?: number | undefined;
 }
 
-export interface RunningService {
-  /** Base URL, `/platform/v1` included. */
-  url: string;
-  /** Without a path. */
-  adminUrl: string;
-  adminToken: string;
-  admin: AdminApi;
-  pids: { ingress: number; workers: number[] };
-}
-
 /**
  * Starts an ingress and its workers as a user would (production, default `LOG_LEVEL`, log in a file), on free ports.
  * The ingress starts first: it creates the collections, and workers that start later know the routes at once.
  */
-export async function startProcesses(options: ProcessesOptions): Promise<RunningService> {
+export async function startProcesses(options: ProcessesOptions) {
   const { supervisor, dataDir, redisUrl, mongodbUri, provider, nodeArgs = {} } = options;
   const { workers: count = 1, concurrency } = options;
   const fileOf = (name: string) => (options.isBuilt === true ? `dist/${name}.js` : `${name}.ts`);
@@ -87,13 +77,7 @@ export async function startProcesses(options: ProcessesOptions): Promise<Running
     });
     workers.push(pid);
   }
-  return {
-    url: `${origin}/platform/v1`,
-    adminUrl,
-    adminToken,
-    admin,
-    pids: { ingress, workers },
-  };
+  return { url: `${origin}/platform/v1`, adminUrl, adminToken, admin, pids: { ingress, workers } };
 }
 
 const PROVIDER = 'simulated';
@@ -113,13 +97,12 @@ async function routeToSimulated(admin: AdminApi, providerUrl: string, model: str
   }
 }
 
-/** Starts the simulated provider, on a free port unless one is given; `url` has no version segment. */
+/** Starts the simulated provider on a free port; `url` has no version segment. */
 export async function superviseProvider(
   supervisor: Supervisor,
   dataDir: string,
-  wantedPort?: number,
 ): Promise<{ url: string; pid: number }> {
-  const port = wantedPort ?? (await freePort());
+  const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const pid = await superviseProgram(supervisor, {
     name: 'The simulated provider',

@@ -11,29 +11,13 @@ export interface End {
   sentence?: string;
 }
 
-/** The processes of one `npm start`, from the first one's start to the last one's end. */
-export interface Supervisor {
-  /** Aborts as soon as everything has to stop: ends whatever is under way. */
-  signal: AbortSignal;
-  /** Resolves with the reason when the user, or a process that has ended, causes the stop. */
-  ended: Promise<End>;
-  /** Takes over a running process; it is stopped before the processes that were taken over earlier. */
-  adopt<T extends Supervised>(name: string, process: T): T;
-  /** Starts a process; those of one `group` are stopped at the same time. */
-  start(group: string, options: ServerOptions): Promise<void>;
-  /** Registers a final step, to run after all processes that are taken over later have ended. */
-  defer(name: string, close: () => Promise<unknown>): void;
-  requestEnd(end: End): void;
-  /** Stops everything in reverse; safe to call once `ended` has resolved or a start has failed. */
-  close(): Promise<void>;
-  /** SIGKILL for everything, for a user who does not want to wait. */
-  killAll(): void;
-}
+export type Supervisor = ReturnType<typeof createSupervisor>;
 
 /** Processes end within their own grace: a worker finishes its requests, a database its writes. */
 const NO_LIMIT = { limitMs: Infinity };
 
-export function createSupervisor(log: Log): Supervisor {
+/** Supervises the processes of one `npm start`, from the first one's start to the last one's end. */
+export function createSupervisor(log: Log) {
   const abort = new AbortController();
   const { promise: ended, resolve: resolveEnded } = Promise.withResolvers<End>();
   const all: Supervised[] = [];
@@ -56,15 +40,19 @@ export function createSupervisor(log: Log): Supervisor {
   }
 
   return {
+    /** Aborts as soon as everything has to stop: ends whatever is under way. */
     signal: abort.signal,
+    /** Resolves with the reason when the user, or a process that has ended, causes the stop. */
     ended,
     requestEnd,
-    adopt(name, process) {
+    /** Takes over a running process; it is stopped before the processes that were taken over earlier. */
+    adopt<T extends Supervised>(name: string, process: T): T {
       closer.defer(name, () => process.stop(), NO_LIMIT);
       watch(name, process);
       return process;
     },
-    async start(group, options) {
+    /** Starts a process; those of one `group` are stopped at the same time. */
+    async start(group: string, options: ServerOptions): Promise<void> {
       let members = groups.get(group);
       if (members === undefined) {
         const created: Supervised[] = [];
@@ -76,14 +64,17 @@ export function createSupervisor(log: Log): Supervisor {
       members.push(process);
       watch(options.name, process);
     },
-    defer: (name, close) => {
+    /** Registers a final step, to run after all processes that are taken over later have ended. */
+    defer: (name: string, close: () => Promise<unknown>): void => {
       closer.defer(name, close, NO_LIMIT);
     },
-    async close() {
+    /** Stops everything in reverse; safe to call once `ended` has resolved or a start has failed. */
+    async close(): Promise<void> {
       abort.abort();
       await closer.close();
     },
-    killAll() {
+    /** SIGKILL for everything, for a user who does not want to wait. */
+    killAll(): void {
       for (const process of all) process.kill();
     },
   };

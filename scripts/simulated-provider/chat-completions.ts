@@ -15,20 +15,14 @@ import { countPromptTokens } from './tokens.ts';
 
 const REQUEST_ID_LENGTH_MAX = 200;
 
-export interface ChatCompletions {
-  /** Answers one `POST /v1/chat/completions`, or `/v1/messages`. Throws RequestError or SettingsError. */
-  answer(req: IncomingMessage, res: ServerResponse, dialect: Dialect): Promise<void>;
-  /** Answers one `POST /v1/embeddings`, likewise. */
-  embed(req: IncomingMessage, res: ServerResponse): Promise<void>;
-  /** Lets the failures start over. */
-  reset(): void;
-}
+export type ChatCompletions = ReturnType<typeof createChatCompletions>;
 
-export function createChatCompletions(models: ModelSettings, stats: Stats): ChatCompletions {
+export function createChatCompletions(models: ModelSettings, stats: Stats) {
   const failures = createFailureSequence();
   const capacity = createCapacity();
   let replies = 0;
 
+  /** Answers one `POST /v1/chat/completions`, or `/v1/messages`. Throws RequestError or SettingsError. */
   async function answer(req: IncomingMessage, res: ServerResponse, dialect: Dialect): Promise<void> {
     const request = dialect.read(await readJson(req));
     const { name, settings } = models.forModel(request.model);

@@ -7,26 +7,18 @@ const CHANCES = 2 ** 32;
 
 export type JsonKind = 'valid' | 'invalid' | 'untrue';
 
-export interface FailureSequence {
-  /** How this call fails. `key` names the request and the target for `fail_times`. */
-  next(settings: Pick<Settings, 'fail' | 'failRate' | 'failTimes'>, key: string): FailureMode;
-  /** The answer to this request for JSON. */
-  jsonKind(settings: Pick<Settings, 'json'>, key: string): JsonKind;
-  /** Starts over: the same calls fail again. */
-  reset(): void;
-}
-
 /**
  * Decides reproducibly which calls fail: `fail_rate` by the call's number among those with a failure setting (so 1,000
  * calls have the same number of failures in every run, in whatever order they come), `fail_times` by how often the same
  * key has failed before.
  */
-export function createFailureSequence(): FailureSequence {
+export function createFailureSequence() {
   const failures = new Map<string, number>();
   const jsonCalls = new Map<string, number>();
   let calls = 0;
   return {
-    next({ fail, failRate, failTimes }, key) {
+    /** How this call fails. `key` names the request and the target for `fail_times`. */
+    next({ fail, failRate, failTimes }: Settings, key: string): FailureMode {
       if (fail === 'none') return 'none';
       calls += 1;
       if (failRate < 1 && scramble(Math.imul(calls, 0x6d2b79f5)) / CHANCES >= failRate) return 'none';
@@ -36,14 +28,16 @@ export function createFailureSequence(): FailureSequence {
       putNewest(failures, key, before + 1, KEYS_MAX);
       return fail;
     },
-    jsonKind({ json }, key) {
+    /** The answer to this request for JSON. */
+    jsonKind({ json }: Settings, key: string): JsonKind {
       if (json === 'valid' || json === 'invalid' || json === 'untrue') return json;
       const before = jsonCalls.get(key) ?? 0;
       putNewest(jsonCalls, key, before + 1, KEYS_MAX);
       if (before > 0) return 'valid';
       return json === 'invalid_once' ? 'invalid' : 'untrue';
     },
-    reset() {
+    /** Starts over: the same calls fail again. */
+    reset(): void {
       failures.clear();
       jsonCalls.clear();
       calls = 0;

@@ -5,18 +5,10 @@ import { mergeSettings, parseSettings, parseSettingsQuery, SettingsError, toSett
 /** A test may invent any number of model names; the settings of this many are remembered. */
 const MODELS_MAX = 1_000;
 
-export interface ModelSettings {
-  /** Splits `sim?chunks=40`; the settings after the `?` win over the server's. Throws SettingsError. */
-  forModel(model: string): { name: string; settings: Settings };
-  /** Applies settings of unknown origin on top of the server's; null resets a setting to its initial value. */
-  change(input: unknown): void;
-  /** Undoes every change. */
-  restore(): void;
-  current(): SettingsByName;
-}
+export type ModelSettings = ReturnType<typeof createModelSettings>;
 
 /** A server's settings: the initial ones, later changes, and those in a model name. */
-export function createModelSettings(defaults: SettingsInput): ModelSettings {
+export function createModelSettings(defaults: SettingsInput) {
   const start = parseSettings(defaults);
   const known = new Map<string, { name: string; settings: Settings }>();
   let changes: SettingsInput = {};
@@ -30,19 +22,22 @@ export function createModelSettings(defaults: SettingsInput): ModelSettings {
   }
 
   return {
-    forModel(model) {
+    /** Splits `sim?chunks=40`; the settings after the `?` win over the server's. Throws SettingsError. */
+    forModel(model: string): { name: string; settings: Settings } {
       const found = known.get(model) ?? read(model);
       putNewest(known, model, found, MODELS_MAX);
       return found;
     },
-    change(input) {
+    /** Applies settings of unknown origin on top of the server's; null resets a setting to its initial value. */
+    change(input: unknown): void {
       changes = { ...changes, ...parseSettings(input) };
       known.clear();
     },
-    restore() {
+    /** Undoes every change. */
+    restore(): void {
       changes = {};
       known.clear();
     },
-    current: () => mergeSettings(start, changes),
+    current: (): SettingsByName => mergeSettings(start, changes),
   };
 }

@@ -2,8 +2,7 @@ import { createServer } from 'node:http';
 import { createChatCompletions } from './chat-completions.ts';
 import { createModelSettings } from './model-settings.ts';
 import { createRoutes } from './routes.ts';
-import type { SettingsByName, SettingsInput } from './settings.ts';
-import type { RequestDetail, StatsReport } from './stats.ts';
+import type { SettingsInput } from './settings.ts';
 import { createStats } from './stats.ts';
 
 /** Longer than clients keep idle connections, so that the client closes them first. */
@@ -11,38 +10,22 @@ const KEEP_ALIVE_MS = 75_000;
 /** When a benchmark starts, thousands of clients connect at once. */
 const BACKLOG = 4_096;
 
-export interface SimulatedProvider {
-  /** Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`). */
-  listen(port?: number, host?: string): Promise<{ port: number; url: string }>;
-  /** Closes at once, including open streams. Safe to repeat. */
-  close(): Promise<void>;
-  /** As `GET /stats`. */
-  stats(): StatsReport;
-  /** As `GET /stats/requests/{id}`. */
-  request(requestId: string): RequestDetail | undefined;
-  /** As `POST /stats/reset`. */
-  reset(): void;
-  /** As `POST /settings`. Throws SettingsError. */
-  change(settings: SettingsInput): void;
-  /** As `DELETE /settings`. */
-  restore(): void;
-  /** As `GET /settings`. */
-  settings(): SettingsByName;
-}
+export type SimulatedProvider = ReturnType<typeof createSimulatedProvider>;
 
 /**
  * The simulated model provider: an HTTP server of OpenAI's and Anthropic's protocol with deterministic answers, failures
  * on demand (settings.ts) and its own books (stats.ts). Any key is accepted. Throws SettingsError for bad defaults.
  */
-export function createSimulatedProvider({ defaults = {} }: { defaults?: SettingsInput } = {}): SimulatedProvider {
+export function createSimulatedProvider({ defaults = {} }: { defaults?: SettingsInput } = {}) {
   const models = createModelSettings(defaults);
   const stats = createStats();
   const chat = createChatCompletions(models, stats);
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, createRoutes({ models, stats, chat }));
 
   return {
+    /** Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`). */
     listen: (port = 0, host = '127.0.0.1') =>
-      new Promise((resolve, reject) => {
+      new Promise<{ port: number; url: string }>((resolve, reject) => {
         server.once('error', reject);
         server.listen({ port, host, backlog: BACKLOG }, () => {
           server.off('error', reject);
@@ -51,26 +34,31 @@ export function createSimulatedProvider({ defaults = {} }: { defaults?: Settings
           resolve({ port: taken, url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}` });
         });
       }),
+    /** Closes at once, including open streams. Safe to repeat. */
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         // An error here only means that the server was not open.
         server.close(() => {
           resolve();
         });
         server.closeAllConnections();
       }),
+    /** As `GET /stats`. */
     stats: () => stats.report({ detail: true }),
-    request: (requestId) => stats.request(requestId),
-    reset() {
+    /** As `GET /stats/requests/{id}`. */
+    request: (requestId: string) => stats.request(requestId),
+    /** As `POST /stats/reset`. */
+    reset(): void {
       stats.reset();
       chat.reset();
     },
-    change: (settings) => {
+    /** As `POST /settings`. Throws SettingsError. */
+    change: (settings: SettingsInput): void => {
       models.change(settings);
     },
-    restore: () => {
-      models.restore();
-    },
-    settings: () => models.current(),
+    /** As `DELETE /settings`. */
+    restore: models.restore,
+    /** As `GET /settings`. */
+    settings: models.current,
   };
 }

@@ -244,6 +244,6 @@ export interface StoredAnswer extends EndedAnswer {
 export const STORED_ANSWER_MS = 24 * 3_600_000;
 
 /** Until when the answer stands for its Idempotency-Key, however long it is kept. Milliseconds since the epoch. */
-export function namedUntil({ fields }: Pick<EndedAnswer, 'fields'>): number {
+export function namedUntil({ fields }: EndedAnswer): number {
   return Number(fields['acceptedAt']) + STORED_ANSWER_MS;
 }

@@ -3,15 +3,6 @@ import type { ChatMessage } from '../contracts/chat-request.ts';
 /** Stored messages per entity and tenant. Source: docs/spec.md#history. */
 export const HISTORY_MESSAGES_MAX = 50;
 
-export interface MergedConversation {
-  /** Earlier messages, oldest first. */
-  history: ChatMessage[];
-  /** The submitted messages that are not in the history. */
-  submitted: ChatMessage[];
-  /** Those of them that are stored with the answer. */
-  unseen: ChatMessage[];
-}
-
 /**
  * Tells whether an entity remembers a message: text of its user or of answers. Calls of tools and their results are not kept,
  * because one without the other makes no sense to a model; nor are images and files.
@@ -58,9 +49,10 @@ function overlapOf(history: readonly ChatMessage[], submitted: readonly ChatMess
 
 /**
  * Joins stored history and submitted messages (docs/spec.md#history): if the submitted ones begin with a copy
- * of the end of the history, the overlap is sent and stored once.
+ * of the end of the history, the overlap is sent and stored once. Returns the earlier messages, oldest first, the
+ * submitted ones that are not among them, and those of these that are stored with the answer.
  */
-export function mergeHistory(history: readonly ChatMessage[], submitted: readonly ChatMessage[]): MergedConversation {
+export function mergeHistory(history: readonly ChatMessage[], submitted: readonly ChatMessage[]) {
   const spoken = submitted.filter(isRemembered);
   const overlap = overlapOf(history, spoken);
   let end = 0;

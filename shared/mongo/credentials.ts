@@ -6,17 +6,7 @@ const TAG_BYTES = 16;
 const KEY_ID_CHARACTERS = 8;
 const FORM = /^v1:([0-9a-f]{8}):(.*)$/;
 
-/**
- * Encrypts credentials at rest with `CREDENTIALS_KEY` (docs/spec.md#credentials-key). `place` is the collection and id
- * of the row that holds the text, `providers/openai`: in another row the text cannot be decrypted.
- */
-export interface CredentialCipher {
-  encrypt(plain: string, place: string): string;
-  /** Throws when the text was encrypted with a key that is not known, was changed, or belongs elsewhere. */
-  decrypt(encrypted: string, place: string): string;
-  /** The ids of the known keys; the first one encrypts. */
-  keyIds: readonly [current: string, ...others: string[]];
-}
+export type CredentialCipher = ReturnType<typeof createCredentialCipher>;
 
 /** Texts of a key begin with these. */
 export const prefixOf = (keyId: string) => `v1:${keyId}:`;
@@ -51,22 +41,28 @@ function openUnnamed(bytes: Buffer, keys: readonly CredentialKey[]): string {
   throw new Error('No key of CREDENTIALS_KEY and CREDENTIALS_KEYS decrypts this text.', { cause: faults[0] });
 }
 
-/** `others`: keys with which stored texts can be read as well. */
-export function createCredentialCipher(current: Buffer, others: readonly Buffer[] = []): CredentialCipher {
+/**
+ * Encrypts credentials at rest with `CREDENTIALS_KEY` (docs/spec.md#credentials-key). `place` is the collection and id
+ * of the row that holds the text, `providers/openai`: in another row the text cannot be decrypted. `others`: keys with
+ * which stored texts can be read as well.
+ */
+export function createCredentialCipher(current: Buffer, others: readonly Buffer[] = []) {
   const first = toKey(current);
   const rest = others.map(toKey).filter(({ id }) => id !== first.id);
   const keys = [first, ...rest];
   return {
-    keyIds: [first.id, ...rest.map(({ id }) => id)],
+    /** The first one encrypts. */
+    keyIds: [first.id, ...rest.map(({ id }) => id)] as const,
 
-    encrypt(plain, place) {
+    encrypt(plain: string, place: string): string {
       const iv = randomBytes(IV_BYTES);
       const cipher = createCipheriv(ALGORITHM, first.key, iv).setAAD(Buffer.from(place));
       const data = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
       return `${prefixOf(first.id)}${Buffer.concat([iv, cipher.getAuthTag(), data]).toString('base64')}`;
     },
 
-    decrypt(encrypted, place) {
+    /** Throws when the text was encrypted with a key that is not known, was changed, or belongs elsewhere. */
+    decrypt(encrypted: string, place: string): string {
       const [, id, text] = FORM.exec(encrypted) ?? [];
       if (id === undefined || text === undefined) return openUnnamed(Buffer.from(encrypted, 'base64'), keys);
       const key = keys.find((one) => one.id === id);

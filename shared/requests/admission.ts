@@ -53,7 +53,7 @@ export interface AdmissionDeps {
   isFull: (isLarge: boolean) => boolean;
   /** Voids the admission in the background. `isRefused`: there is probably nothing to void. */
   voidLater: (requestId: string, principal: Principal, isRefused: boolean) => void;
-  pseudonyms: Pick<Pseudonyms, 'of'>;
+  pseudonyms: Pseudonyms;
   clock: Clock;
   log: Logger;
 }

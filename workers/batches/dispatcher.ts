@@ -21,8 +21,6 @@
  * If MongoDB does not say whether a batch has started, Redis decides between the ingress that refuses it and the worker
  * that takes it up (docs/decisions/0016-batches.md).
  */
-import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { Logger } from '../../shared/logging/logger.ts';
 import { createBatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
 import type { BatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
 import { createPrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
@@ -31,7 +29,6 @@ import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import { BATCH_LEASE } from '../../shared/requests/admit-arguments.ts';
 import { createAnswerCache } from '../../shared/requests/answers.ts';
 import { createBatchQueue } from '../../shared/requests/queue-store.ts';
-import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import type { EventSink } from '../../shared/webhooks/publish.ts';
 import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 import { createCloseBatch } from './close-batch.ts';
@@ -50,18 +47,12 @@ import type { OpenSendLineDeps } from './send-line.ts';
 import { createReadLines } from './send-slice.ts';
 import type { KeepLead } from './send-slice.ts';
 import { NEVER, createDoForBatch, createRefreshShard, emptyShard, isResting } from './shard-batches.ts';
-import type { DoForBatch, ShardBatches } from './shard-batches.ts';
-
-interface RecordProgressDeps {
-  work: Pick<BatchWorkRepository, 'recordProgress'>;
-  watch: Pick<ProviderWatch, 'isDown'>;
-  clock: Clock;
-}
+import type { DoForBatch, RefreshShardDeps, ShardBatches } from './shard-batches.ts';
 
 /** Writes to a batch's row what its tenant sees of its progress, if that has changed. */
 type RecordProgress = (batch: OpenBatch, keepLead: KeepLead) => Promise<void>;
 
-function createRecordProgress({ work, watch, clock }: RecordProgressDeps): RecordProgress {
+function createRecordProgress({ work, watch, clock }: DispatcherDeps): RecordProgress {
   /** Whether lines wait because their tier is down, or all lines that are left wait for their next try. */
   function waitsForProvider(batch: OpenBatch): boolean {
     const { waiting, held, inFlight } = batch.lines;
@@ -84,18 +75,15 @@ function createRecordProgress({ work, watch, clock }: RecordProgressDeps): Recor
   };
 }
 
-export interface DispatcherDeps {
+export interface DispatcherDeps extends Omit<RefreshShardDeps, 'doForBatch'> {
   work: Pick<BatchWorkRepository, 'open' | 'count' | 'recordProgress' | 'removeUnstarted'>;
   fillQueue: FillQueue;
   collectEnds: CollectEnds;
   closeBatch: CloseBatch;
-  queue: Pick<BatchQueue, 'decide'>;
   watch: Pick<ProviderWatch, 'isDown'>;
   leases: Pick<LeaderLease, 'hold' | 'renew' | 'release'>;
   /** The shard's Redis came back a moment ago, and workers may still be replaying what it had lost. */
   hasReconnectedRecently: (shard: number, withinMs?: number) => boolean;
-  clock: Clock;
-  log: Logger;
 }
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;

@@ -1,21 +1,17 @@
 import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
-import type { BatchQueue } from '../../shared/requests/queue-store.ts';
-import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { createFindSender } from './send-line.ts';
+import type { SendLineDeps } from './send-line.ts';
 import { advance, readyLines } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
-import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines, KeepLead, SendSliceDeps } from './send-slice.ts';
 import { createSendSlice } from './send-slice.ts';
 
-export interface FillQueueDeps extends Pick<SendSliceDeps, 'work' | 'sendLine'> {
-  queue: Pick<BatchQueue, 'states'>;
+export interface FillQueueDeps extends Pick<SendSliceDeps, 'work' | 'queue' | 'sendLine' | 'clock'> {
   /** Jobs of the shard's batches that no worker has taken yet. */
   countWaiting: (shard: number) => Promise<number>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   lines: Pick<ReadLines, 'more'>;
-  watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
-  clock: Clock;
+  watch: SendLineDeps['watch'];
 }
 
 /** Jobs kept waiting in the queue: enough for the fleet until the next round, few enough not to delay a later tenant. */

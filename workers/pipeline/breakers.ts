@@ -125,9 +125,7 @@ function createCallReports({ send, decisionAt, now }: CallReportsDeps) {
       if (unreported.slices.length > 0) sendIn(0);
     },
 
-    forget(): void {
-      unreported = nothing();
-    },
+    forget: (): void => void (unreported = nothing()),
 
     stop: timer.stop,
   };

@@ -89,7 +89,7 @@ function isFull({ fault, status, retryAfterMs }: ProviderError): boolean {
 }
 
 /** Whether a later target can be called if this one fails. */
-export function hasOtherTarget(breakers: Pick<Breakers, 'isPassable'>, run: Routed, route: Route): boolean {
+export function hasOtherTarget(breakers: CallTargetDeps['breakers'], run: Routed, route: Route): boolean {
   const others = run.targets.slice(run.targets.indexOf(route) + 1);
   return others.some(({ provider }) => breakers.isPassable(provider));
 }
@@ -221,7 +221,7 @@ function inputOf(
   call: TargetCall,
   { seat, isWatched, isStreamed }: CallPlace,
   ask: Ask,
-  { betweenTokensMs, openWindow }: Pick<CallTargetDeps, 'betweenTokensMs' | 'openWindow'>,
+  { betweenTokensMs, openWindow }: CallTargetDeps,
 ): Omit<ProviderCallInput, 'onIncrement'> {
   const { prompt, writer } = call;
   const { target, provider } = call.route;

@@ -170,7 +170,7 @@ function createShares({ routing, events, log, ...deps }: SharesDeps) {
 type Shares = ReturnType<typeof createShares>;
 
 /** The targets that a tier's next request would be sent to: a lower priority is for faults, not for what is full. */
-function createNextRoutes({ routing, breakers }: Pick<CapacitiesDeps, 'routing' | 'breakers'>) {
+function createNextRoutes({ routing, breakers }: CapacitiesDeps) {
   /** Every take asks for them, and the table changes seldom. */
   const tables = new WeakMap<RoutingTable, Record<Tier, Route[]>>();
 

@@ -65,7 +65,7 @@ function tokensBack({ mode, promptTokens, completionTokens, acceptedAt }: Charge
   return { mode, promptTokens: 0 - promptTokens, completionTokens: 0 - completionTokens, acceptedAt };
 }
 
-function budgetBack({ promptTokens, completionTokens, acceptedAt }: Charge): Pick<AccountMove, 'tokensByMonth'> {
+function budgetBack({ promptTokens, completionTokens, acceptedAt }: Charge) {
   return { tokensByMonth: { [monthOf(acceptedAt)]: 0 - promptTokens - completionTokens } };
 }
 

@@ -42,28 +42,13 @@ interface BookingContext {
  */
 export type ReversalOutcome = 'booked' | 'unpaid' | 'unknown';
 
+export type PaymentBookings = ReturnType<typeof createPaymentBookings>;
+
 /**
  * Books what payments report, each notice exactly once: a repeated one writes nothing. A booking and its entry in the
  * audit log are written in one transaction.
  */
-export interface PaymentBookings {
-  /** Grants the credits of a paid checkout. Returns in what the session disagrees with it; then nothing is written. */
-  complete(payment: PaidCheckout, context: BookingContext): Promise<PaymentMismatch | undefined>;
-  /**
-   * Takes credits back in proportion to the money that went back, or grants them again if that money was reinstated.
-   * Writes nothing for `unpaid` and `unknown`, not even the notice's id, so the notice may be sent again.
-   */
-  reverse(reference: PurchaseReference, reversal: Reversal, context: BookingContext): Promise<ReversalOutcome>;
-  /** Notes how an unpaid checkout goes on, if the session is its own and its present status allows that. */
-  changeStatus(
-    checkout: { checkoutId: string; sessionId: string },
-    status: CheckoutStatus,
-    now: number,
-    notice: PaymentNotice,
-  ): Promise<void>;
-}
-
-export function createPaymentBookings(connection: Connection): PaymentBookings {
+export function createPaymentBookings(connection: Connection) {
   const once = createOnce(connection);
   const book = createBook(connection);
   return {
@@ -133,7 +118,8 @@ function toPurchase(row: CheckoutRow, paymentId: string | undefined, now: number
   };
 }
 
-function createComplete(connection: Connection, once: Once, book: Book): PaymentBookings['complete'] {
+/** Grants the credits of a paid checkout. Returns in what the session disagrees with it; then nothing is written. */
+function createComplete(connection: Connection, once: Once, book: Book) {
   const checkouts = checkoutModel(connection);
   const purchases = purchaseModel(connection);
 
@@ -150,7 +136,7 @@ function createComplete(connection: Connection, once: Once, book: Book): Payment
     return modifiedCount === 1;
   }
 
-  return async (payment, context) => {
+  return async (payment: PaidCheckout, context: BookingContext): Promise<PaymentMismatch | undefined> => {
     const { now, notice } = context;
     try {
       await once(notice, now, async (session) => {
@@ -180,7 +166,11 @@ function namesOf(reversal: Reversal): { reason: string; action: string } {
     : { reason: 'Dispute reinstated', action: 'credits.reinstated' };
 }
 
-function createReverse(connection: Connection, once: Once, book: Book): PaymentBookings['reverse'] {
+/**
+ * Takes credits back in proportion to the money that went back, or grants them again if that money was reinstated.
+ * Writes nothing for `unpaid` and `unknown`, not even the notice's id, so the notice may be sent again.
+ */
+function createReverse(connection: Connection, once: Once, book: Book) {
   const checkouts = checkoutModel(connection);
   const purchases = purchaseModel(connection);
 
@@ -192,7 +182,11 @@ function createReverse(connection: Connection, once: Once, book: Book): PaymentB
     throw new NotBooked(isOurs ? 'unpaid' : 'unknown');
   }
 
-  return async (reference, reversal, context) => {
+  return async (
+    reference: PurchaseReference,
+    reversal: Reversal,
+    context: BookingContext,
+  ): Promise<ReversalOutcome> => {
     try {
       await once(context.notice, context.now, async (session) => {
         const purchase = await requirePurchase(reference, session);
@@ -220,9 +214,15 @@ const CHANGES: Partial<Record<CheckoutStatus, CheckoutStatus[]>> = {
   expired: ['open', 'cancelled'],
 };
 
-function createChangeStatus(connection: Connection, once: Once): PaymentBookings['changeStatus'] {
+/** Notes how an unpaid checkout goes on, if the session is its own and its present status allows that. */
+function createChangeStatus(connection: Connection, once: Once) {
   const checkouts = checkoutModel(connection);
-  return async ({ checkoutId, sessionId }, status, now, notice) => {
+  return async (
+    { checkoutId, sessionId }: { checkoutId: string; sessionId: string },
+    status: CheckoutStatus,
+    now: number,
+    notice: PaymentNotice,
+  ): Promise<void> => {
     await once(notice, now, async (session) => {
       const from = { $in: CHANGES[status] ?? [] };
       // Null: the checkout does not know its session yet.

@@ -97,7 +97,7 @@ function scopeOf({ groupBy, filter }: UsageQuery): { scope?: UsageRollUpRow['sco
 }
 
 /** A filter may ask for another mode than that of the space. */
-function isElsewhere({ mode }: SearchedSpace, { filter }: Pick<UsageQuery, 'filter'>): boolean {
+function isElsewhere({ mode }: SearchedSpace, filter: UsageQuery['filter']): boolean {
   return mode !== 'any' && filter.mode?.includes(mode) === false;
 }
 
@@ -107,7 +107,7 @@ export function createUsageRepository(connection: Connection) {
   return {
     /** By time, buckets without usage left out; one more than the limit where there are more. */
     async sums(space: SearchedSpace | 'all tenants', query: UsageQuery): Promise<UsageSum[]> {
-      if (space !== 'all tenants' && isElsewhere(space, query)) return [];
+      if (space !== 'all tenants' && isElsewhere(space, query.filter)) return [];
       const { width, startMs, endMs, groupBy, filter, limit } = query;
       const dimensions = ['startMs', ...groupBy].map((name) => [name, `$${name}`] as const);
       const groups = await usageRollUps.aggregate<{ _id: UsageSum } & UsageSum>([
@@ -129,7 +129,7 @@ export function createUsageRepository(connection: Connection) {
 
     /** Single requests by the time they were booked; one row more than the limit. The cursor is a request's id. */
     async requests(space: SearchedSpace, filter: UsageFilter, { after, ...query }: ListQuery): Promise<LedgerRow[]> {
-      if (isElsewhere(space, { filter })) return [];
+      if (isElsewhere(space, filter)) return [];
       if (after !== undefined && !REQUEST_ID.test(after)) throw unknownCursor();
       const cursor = after === undefined ? {} : { after: ledgerIdOf(after) };
       return listRows(ledger, { type: 'usage', ...filterOf(filter), ...inSpace(space) }, { ...query, ...cursor });

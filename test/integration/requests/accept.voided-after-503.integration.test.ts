@@ -9,6 +9,7 @@ import type { AdmissionEvents, Relay } from '../../../api/chat/accept.ts';
 import type { ParsedChatBody } from '../../../api/chat/chat-body.ts';
 import { comparable, idempotencyOf } from '../../../api/http/request-terms.ts';
 import { assignRequestId, contextOf } from '../../../api/http/request-context.ts';
+import { createPseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import { createAdmission } from '../../../shared/requests/admission.ts';
 import type { AdmissionDeps } from '../../../shared/requests/admission.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
@@ -56,7 +57,7 @@ describe('a call that repeats an Idempotency-Key', () => {
       ...{ store, accountStore: lab.accounts, isFull: () => false, voidLater: () => undefined },
       accounts: { read: nobody } as unknown as AdmissionDeps['accounts'],
       routing,
-      pseudonyms: { of: () => 'pseudonym' },
+      pseudonyms: createPseudonyms(Buffer.alloc(32)),
       ...{ clock: systemClock, log: createRecordingLog() },
     });
     return createAccept({

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { createPseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import { createAdmission } from '../../../shared/requests/admission.ts';
 import type { AdmissionDeps } from '../../../shared/requests/admission.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
@@ -78,7 +79,8 @@ describe('an admission whose answer was lost', () => {
   it('was accepted when it was first: a stream that is read again begins with the same time', async () => {
     const requestId = newId('req');
     const admit = createAdmission({
-      ...{ store: lab.store, voidLater: () => undefined, isFull: () => false, pseudonyms: { of: () => 'pseudonym' } },
+      ...{ store: lab.store, voidLater: () => undefined, isFull: () => false },
+      pseudonyms: createPseudonyms(Buffer.alloc(32)),
       ...{ clock: systemClock, log: createRecordingLog() },
       accountStore: createAccountStore(lab.redis, lab.keyspace),
       // Its book is in Redis, and its tier has the usual rates.

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 
 import { startRedis } from '../../../scripts/embedded/redis.ts';
 import type { EmbeddedRedis } from '../../../scripts/embedded/redis.ts';
+import { createPseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import { createAdmission } from '../../../shared/requests/admission.ts';
 import type { AdmissionDeps } from '../../../shared/requests/admission.ts';
 import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
@@ -46,7 +47,8 @@ describe('an admission that is sent again into a Redis that is full by then', ()
     const queueOrder = createQueueOrderStore(lab.redis, lab.keyspace, TIMEOUT_MS);
     const { voidLater } = createEnqueuer({ ...common, queueOrder, store: lab.store, giveUpAfterMs: 10_000 });
     admit = createAdmission({
-      ...{ ...common, voidLater, store: lab.store, isFull: () => false, pseudonyms: { of: () => 'pseudonym' } },
+      ...{ ...common, voidLater, store: lab.store, isFull: () => false },
+      pseudonyms: createPseudonyms(Buffer.alloc(32)),
       accountStore: createAccountStore(lab.redis, lab.keyspace),
       // Its book is in Redis, and its tier has the usual rates.
       accounts: {} as unknown as AdmissionDeps['accounts'],
