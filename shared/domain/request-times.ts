@@ -37,9 +37,9 @@ export function endOf({ entries }: Pick<EndedAnswer, 'entries'>): { terminal: Te
 
 /**
  * The code of an end that says nothing about the request itself: it has no text, so no charge either, and the reason was
- * temporary. Undefined: any other end.
+ * temporary. Undefined: any other end, such as that of a model which gives no JSON: another run is no remedy.
  */
 export function outageOf({ terminal, hasText }: ReturnType<typeof endOf>): OutageCode | undefined {
   const code = terminal?.error?.code;
-  return !hasText && isOutageCode(code) ? code : undefined;
+  return !hasText && isOutageCode(code) && terminal?.trace?.reason !== 'not_json' ? code : undefined;
 }

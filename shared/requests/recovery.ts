@@ -319,9 +319,7 @@ function createConcludeIntent({
     const ended = cached ?? stored;
     const end = ended === undefined ? undefined : endOf(ended);
     const code = end === undefined ? undefined : outageOf(end);
-    // A model that answers something else than JSON is no outage, so another run is no remedy.
-    if (ended === undefined || code === undefined || end?.terminal?.trace?.reason === 'not_json')
-      return intents.forgetRun(intent);
+    if (ended === undefined || code === undefined) return intents.forgetRun(intent);
     const at = Number(ended.fields['finishedAt']);
     const ownMs = envelope.kept?.redisOnly === true ? envelope.retentionMs : envelope.kept?.storedMs;
     await failed.keepFailed(intent, { at, code, ...(ownMs === undefined ? {} : { keptUntil: at + ownMs }) });

@@ -115,10 +115,12 @@ function retryOf(
   { watch, clock, random }: CollectEndsDeps,
   { line, answer: { fields }, end }: EndedTry,
 ): LineRetry | undefined {
-  if (end.terminal === undefined || outageOf(end) === undefined) return undefined;
+  const trace = end.terminal?.trace;
+  const isNotJson = trace?.reason === 'not_json';
+  if (outageOf(end) === undefined && !isNotJson) return undefined;
   const since = line.retry?.failedAt ?? Number(fields['acceptedAt']);
-  const hasOthers = answeredAt(end.terminal.trace) !== undefined || watch.hasAnsweredSince(fields['tier'] ?? '', since);
-  const isOwnFault = hasOthers && !hasOnlyWaited(end);
+  const hasOthers = answeredAt(trace) !== undefined || watch.hasAnsweredSince(fields['tier'] ?? '', since);
+  const isOwnFault = isNotJson || (hasOthers && !hasOnlyWaited(end));
   return nextRetry(line.retry, { isOwnFault, now: clock.now(), random: random() });
 }
 

@@ -31,6 +31,7 @@ function endedBatch(payloads: Record<string, string>, end: (ends: readonly LineE
   advance(batch, { kind: 'sent', lines });
   const log = createRecordingLog();
   let noted = 0;
+  let outages = 0;
   const collect = createCollectEnds({
     work: {
       end: (_tenant, _batch, ends) => end(ends),
@@ -50,13 +51,19 @@ function endedBatch(payloads: Record<string, string>, end: (ends: readonly LineE
     },
     lines: { again: () => Promise.resolve() },
     failedTries: { note: () => undefined },
-    watch: { recordEnd: () => (noted += 1), hasAnsweredSince: () => true },
+    watch: {
+      recordEnd(_tier, _trace, hasFailed) {
+        noted += 1;
+        if (hasFailed) outages += 1;
+      },
+      hasAnsweredSince: () => false,
+    },
     retentionMs: 1_000,
     clock: { now: () => 0 },
     random: () => 0,
     log,
   });
-  return { batch, log, collect: () => collect(batch), noted: () => noted };
+  return { batch, log, collect: () => collect(batch), noted: () => noted, outages: () => outages };
 }
 
 it('fails a line whose answer cannot be read, and brings the others', async () => {
@@ -87,4 +94,26 @@ it('learns from an end once, however often its result could not be stored', asyn
   await collect();
   expect(batch.tokens.next(1_000, Infinity)).toBe(200);
   expect(noted()).toBe(1);
+});
+
+it('takes a model that gives no JSON for no outage: the line is tried five times', async () => {
+  const error = { code: 'model_unavailable', message: 'The model gave no valid JSON object; try again.' } as const;
+  const attempts = [{ provider: 'one', model: 'm', startedAt: 1, endedAt: 2, outcome: 'failed' }];
+  const notJson = encodeEntry([], { ...FAULT, error, trace: { attempts, reason: 'not_json' } });
+  const ended: LineEnd[] = [];
+  const { batch, collect, outages } = endedBatch({ req_0: notJson }, (ends) => Promise.resolve(ended.push(...ends)));
+  for (let tries = 1; tries < 5; tries += 1) {
+    await collect();
+    const retry = batch.lines.waiting.at(-1)?.retry;
+    advance(batch, {
+      kind: 'sent',
+      lines: [{ index: 0, requestId: 'req_0', promptTokens: 0, ...(retry && { retry }) }],
+    });
+  }
+  expect(ended).toEqual([]);
+
+  await collect();
+
+  expect(ended).toMatchObject([{ index: 0, status: 'completed', outage: undefined }]);
+  expect(outages()).toBe(0);
 });
