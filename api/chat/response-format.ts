@@ -110,17 +110,23 @@ const SHAPE_OF = new Map(
   SHAPES.flatMap(([keywords, holds, rule]) => keywords.split(' ').map((name) => [name, { holds, rule }] as const)),
 );
 
-/** Finds where a reference such as `#/$defs/step` leads in the same document; undefined: to no schema. */
+/**
+ * Finds where a reference such as `#/$defs/step` leads in the same document; undefined: to no schema. Data hold none, nor do
+ * lists of unknown keywords: the validator finds nothing in them.
+ */
 function targetOf(root: Json, ref: unknown): Json | undefined {
   if (ref === '#') return root;
   if (typeof ref !== 'string' || !ref.startsWith('#/')) return undefined;
   let at: unknown = root;
+  let isSchemaHere = true;
   for (const part of ref.slice(2).split('/')) {
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
     at = (at as Json)[name];
+    if (isSchemaHere && (DATA_KEYWORDS.has(name) || (Array.isArray(at) && !SCHEMAS.has(name)))) return undefined;
+    isSchemaHere = !isSchemaHere || !(Array.isArray(at) || MAPS.has(name));
   }
-  return isRecord(at) ? at : undefined;
+  return isRecord(at) && isSchemaHere ? at : undefined;
 }
 
 /** Recursion ends at the greatest depth. */
@@ -166,25 +172,51 @@ function checkShapes(schema: Json, path: string): void {
   }
 }
 
+/** What the validator resolves an `$id` against where the root has none. */
+const VALIDATOR_URL = 'https://github.com/cfworker';
+
+/**
+ * The validator resolves references inside of a schema with an `$id` against that, where it finds none of this document, and
+ * walks a schema once more for each `$id` around it. Returns whether schemas inside stand inside an `$id`, the root's aside.
+ */
+function checkId(schema: Json, path: string, ids: Set<string>, isInside: boolean): boolean {
+  // Both are texts (SHAPES); the validator takes an empty one for none.
+  const id = [schema['$id'], schema['id']].find((text) => typeof text === 'string' && text !== '') as
+    string | undefined;
+  const isRoot = path === SCHEMA_PARAM;
+  const isNested = isInside || (id !== undefined && !isRoot);
+  if (isNested && schema['$ref'] !== undefined)
+    refuse(`${path}.$ref`, 'must not stand inside a schema with an `$id` of its own; leave that `$id` out');
+  if (id === undefined && !isRoot) return isNested;
+  const [base = VALIDATOR_URL] = ids;
+  const href = URL.parse(id ?? '', base)?.href;
+  if (href === undefined || isInside || ids.has(href))
+    refuse(`${path}.$id`, 'must be a URL of its own beside that of the root, and stand inside no other `$id`');
+  ids.add(href);
+  return isNested;
+}
+
 /** Parts that a schema of either kind must not have. */
 function checkAny(root: Json): void {
   const seen = new Set<unknown>();
-  const left: [unknown, string][] = [[root, SCHEMA_PARAM]];
+  const left: [schema: unknown, path: string, isInsideId: boolean][] = [[root, SCHEMA_PARAM, false]];
+  const ids = new Set<string>();
   /** Walked last, because most stand inside another schema, by whose path they are known. */
-  const targets: [Json, string][] = [];
+  const targets: [Json, string, false][] = [];
   const references: [Json, string][] = [];
   for (let next = left.pop(); next !== undefined; next = left.pop() ?? targets.pop()) {
-    const [schema, path] = next;
+    const [schema, path, isInsideId] = next;
     if (!isRecord(schema) || seen.has(schema)) continue;
     seen.add(schema);
     checkShapes(schema, path);
-    for (const inside of insideOf(schema, path)) left.push(inside);
+    const hasId = checkId(schema, path, ids, isInsideId);
+    for (const [child, at] of insideOf(schema, path)) left.push([child, at, hasId]);
     if (schema['$ref'] === undefined) continue;
     const target = targetOf(root, schema['$ref']);
     const at = `${path}.$ref`;
     if (target === undefined)
       refuse(at, 'must lead to a schema inside this one, such as `#/$defs/name`; others are not fetched');
-    targets.push([target, at]);
+    targets.push([target, at, false]);
     references.push([schema, at]);
   }
   const ended = new Set<Json>();

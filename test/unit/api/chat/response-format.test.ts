@@ -110,6 +110,25 @@ describe('a schema of response_format', () => {
   it.each([
     ['a reference to elsewhere', { properties: { a: { $ref: 'https://elsewhere.example/a' } } }, '.properties.a.$ref'],
     ['a reference to nothing', { properties: { a: { $ref: '#/$defs/a' } } }, '.properties.a.$ref'],
+    [
+      'a reference to a value',
+      { properties: { a: { enum: [{}] }, b: { $ref: '#/properties/a/enum/0' } } },
+      '.properties.b.$ref',
+    ],
+    [
+      'a reference to a constant',
+      { properties: { a: { const: {} }, b: { $ref: '#/properties/a/const' } } },
+      '.properties.b.$ref',
+    ],
+    ['a reference to a map', { properties: { a: {} }, $defs: { b: { $ref: '#/properties' } } }, '.$defs.b.$ref'],
+    [
+      'a reference inside another $id',
+      { $defs: { a: { $id: 'a', properties: { b: { $ref: '#/$defs/c' } } }, c: {} } },
+      '.$defs.a.properties.b.$ref',
+    ],
+    ['an $id inside another', { $defs: { a: { $id: 'a', not: { $id: 'b' } } } }, '.$defs.a.not.$id'],
+    ['an $id that its root does not fit', { $id: 'urn:a', $defs: { a: { $id: 'b' } } }, '.$defs.a.$id'],
+    ['an $id twice', { $defs: { a: { $id: 'a' }, b: { $id: 'a' } } }, '.$defs.a.$id'],
     ['what is no pattern', { properties: { a: { pattern: '(' } } }, '.properties.a.pattern'],
     ...Object.entries({
       type: 'zzz',
