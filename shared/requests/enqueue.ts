@@ -26,7 +26,7 @@ export interface EnqueuerDeps {
   /** Makes a request that is to be taken back known beside Redis, as this process may end first. */
   handOver?: (requestId: string, principal: Principal) => Promise<void>;
   /** For a request that was charged although its caller was told 503. */
-  refund?: (requestId: string, principal: Principal) => Promise<void>;
+  refund?: (requestId: string, principal: Principal) => Promise<unknown>;
 }
 
 export type Enqueuer = ReturnType<typeof createEnqueuer>;

@@ -28,7 +28,7 @@ const REASON = 'Refund of a request that was answered with 503 and had ended.';
 /**
  * Refunds the credits and budget tokens of a request, once, and takes its turn out of its entity: its caller got 503 and
  * sends it again. Nobody has the answer, because the tenant keeps none or Redis had lost the request by then. Tries for a
- * while, because the charge may not be booked yet, or MongoDB may be unavailable.
+ * while, because the charge may not be booked yet, or MongoDB may be unavailable. False: in vain.
  */
 export function createRefund({ mongo, accountStore, clock, log, giveUpAfterMs }: RefundDeps) {
   const [ledger, accounts] = [createLedgerRepository(mongo), createAccountRepository(mongo)];
@@ -60,7 +60,7 @@ export function createRefund({ mongo, accountStore, clock, log, giveUpAfterMs }:
     return true;
   }
 
-  return async (requestId: string, principal: Refunded): Promise<void> => {
+  return async (requestId: string, principal: Refunded): Promise<boolean> => {
     const until = clock.now() + giveUpAfterMs;
     let fault: unknown;
     while (clock.now() < until) {
@@ -68,10 +68,11 @@ export function createRefund({ mongo, accountStore, clock, log, giveUpAfterMs }:
         fault = error;
         return false;
       });
-      if (isDone) return;
+      if (isDone) return true;
       await pause(RETRY_MS);
     }
     const { tenantId } = principal;
     log.error('The charge of a refused request could not be given back.', { requestId, tenantId, error: fault });
+    return false;
   };
 }

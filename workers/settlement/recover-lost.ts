@@ -42,6 +42,9 @@ const BATCH = 500;
 const BATCHES_MAX = 10;
 /** How soon a request is due again if it is running or waiting, or could not be brought back. */
 const LOOK_AGAIN_MS = 10_000;
+/** How long a charge is waited for that is to be given back, and how soon that is due again. */
+const REFUND_MS = 30_000;
+const REFUND_AGAIN_MS = 60_000;
 
 async function recoverOne(
   { intents, recover, conclude, clock, log }: RecoverLostDeps,
@@ -76,19 +79,32 @@ async function withoutMore({ answers }: RecoverLostDeps, ended: readonly DueInte
   return new Set([...idsOf(ended.filter(({ isRedisOnly }) => isRedisOnly)), ...answered]);
 }
 
+/** Takes a request back whose ingress may have ended. Its note stays until it has, and until its charge is given back. */
+async function takeBack(
+  { intents, admissions, refund, clock, log }: RecoverLostDeps,
+  shard: number,
+  { requestId, tenantId, takenBackKeyId: keyId, isGone }: DueIntent,
+): Promise<void> {
+  if (keyId === undefined) return;
+  const isCharged =
+    isGone === true || (await admissions.voidRefused(requestId, { shard, tenantId, keyId }, LOST)) === 'gone';
+  if (!isCharged) return intents.forgetTakenBack(requestId);
+  await intents.keepGone(requestId, clock.now() + REFUND_AGAIN_MS);
+  void refund(requestId, { shard, tenantId })
+    .then((isDone) => (isDone ? intents.forgetTakenBack(requestId) : undefined))
+    .catch((error: unknown) => {
+      log.warn('A refund stays noted; a later round looks again.', { requestId, tenantId, error });
+    });
+}
+
 /** Brings back requests that Redis has lost, and concludes the intents of those that have ended. */
 function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
-  const { intents, admissions, presence, refund, clock } = deps;
+  const { intents, presence, clock } = deps;
 
   /** Looks after one batch of due requests. Returns how many there were. */
   async function lookAfter(shard: number): Promise<number> {
     const rows = await intents.due(shard, clock.now(), BATCH);
-    for (const { requestId, tenantId, takenBackKeyId: keyId } of rows) {
-      if (keyId === undefined) continue;
-      const state = await admissions.voidRefused(requestId, { shard, tenantId, keyId }, LOST);
-      if (state === 'gone') void refund(requestId, { shard, tenantId });
-      await intents.forgetTakenBack(requestId);
-    }
+    for (const row of rows) await takeBack(deps, shard, row);
     const due = rows.filter(({ takenBackKeyId }) => takenBackKeyId === undefined);
     if (due.length === 0) return rows.length;
     const ids = due.map(({ requestId }) => requestId);
@@ -125,9 +141,9 @@ function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
 }
 
 export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): RecoverLost {
-  const { mongo, clock, log, store, accountStore, requestTimeoutMs: giveUpAfterMs } = deps;
+  const { mongo, clock, log, store, accountStore } = deps;
   const { recover, conclude, presence } = openRecovery({ ...deps, limit: unlimited });
   const [intents, answers] = [createRequestIntents(mongo), createAnswerRepository(mongo)];
-  const refund = createRefund({ mongo, accountStore, clock, log, giveUpAfterMs });
+  const refund = createRefund({ mongo, accountStore, clock, log, giveUpAfterMs: REFUND_MS });
   return createRecoverLost({ recover, conclude, presence, refund, intents, answers, clock, log, admissions: store });
 }

@@ -29,6 +29,8 @@ export interface RequestIntentRow extends RowOfSpace {
   isRedisOnly?: boolean;
   /** Of a row of its own, with an id of its own: its caller got 503, and Redis has not said that it is taken back. */
   takenBackKeyId?: string;
+  /** It had ended and is charged, which is to be given back. */
+  isGone?: boolean;
   /** When MongoDB deletes it. */
   expiresAt: Date;
 }
@@ -49,6 +51,7 @@ const intentSchema = new Schema<RequestIntentRow>(
     replays: number,
     isRedisOnly: Boolean,
     takenBackKeyId: text,
+    isGone: Boolean,
     expiresAt: { type: Date, required: true },
   },
   options,
@@ -84,6 +87,7 @@ export interface DueIntent {
   replays: number;
   /** The request is to be taken back, which its ingress may not have lived to do. */
   takenBackKeyId?: string | undefined;
+  isGone?: boolean | undefined;
 }
 
 /** A request that is to be taken back may have an intent, too. */
@@ -166,6 +170,11 @@ export function createRequestIntents(connection: Connection) {
     keepTakenBack: (requestId: string, principal: Principal, now: number): Promise<void> =>
       keepTakenBack(intents, requestId, principal, now),
 
+    /** Stores that the charge of a request is to be given back, which is looked after at `lookAt`. Safe to repeat. */
+    keepGone: async (requestId: string, lookAt: number): Promise<void> => {
+      await intents.updateOne({ _id: VOIDED + requestId }, { $set: { isGone: true, lookAt } });
+    },
+
     forgetTakenBack: async (requestId: string): Promise<void> => {
       await intents.deleteOne({ _id: VOIDED + requestId });
     },
@@ -192,15 +201,17 @@ export function createRequestIntents(connection: Connection) {
           isRedisOnly: 1,
           replays: 1,
           takenBackKeyId: 1,
+          isGone: 1,
         },
       );
       const rows = await due.sort({ lookAt: 1 }).limit(limit).lean();
-      return rows.map(({ _id, tenantId, isRedisOnly = false, replays = 0, takenBackKeyId }) => ({
+      return rows.map(({ _id, tenantId, isRedisOnly = false, replays = 0, takenBackKeyId, isGone }) => ({
         requestId: takenBackKeyId === undefined ? _id : _id.slice(VOIDED.length),
         tenantId,
         isRedisOnly,
         replays,
         takenBackKeyId,
+        isGone,
       }));
     },
 

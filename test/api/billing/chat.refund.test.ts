@@ -6,7 +6,7 @@ import { createAdmissionStore } from '../../../shared/requests/admission-store.t
 import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { createReconciliationRepository } from '../../../shared/mongo/accounts/reconciliation-repository.ts';
 import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
-import { createRequestIntents } from '../../../shared/mongo/requests/request-intents.ts';
+import { createRequestIntents, requestIntentModel } from '../../../shared/mongo/requests/request-intents.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
@@ -106,6 +106,27 @@ describe('a request whose caller was told 503 and that had ended', () => {
 
     const types = async () => (await entriesOf(tenant)).map(({ type }) => type);
     await waitFor(async () => ((await types()).includes('adjustment') ? true : undefined), 'the refund', 20_000);
+  });
+
+  it('stays noted until its charge is booked and given back, as the worker that sweeps may end before', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+    const principal = await createPrincipalRepository(service.mongo).findByKey(tenant.tenantId, tenant.keyId);
+    if (principal === undefined) throw new Error('The key is gone.');
+    const usage = await waitFor(async () => (await entriesOf(tenant))[1], 'the charge');
+    await service.models.ledger.deleteOne({ _id: usage._id });
+    const intents = requestIntentModel(service.mongo);
+    const noted = () => intents.findOne({ tenantId: tenant.tenantId }).lean();
+
+    await createRequestIntents(service.mongo).keepTakenBack(requestId, principal, systemClock.now() - 1);
+    await waitFor(async () => ((await noted())?.isGone === true ? true : undefined), 'the note', 20_000);
+    // By the next leader's round, Redis has forgotten the request.
+    await service.redis.del(service.keyspace.shard(0).record(requestId));
+    await service.models.ledger.insertMany([usage]);
+    await intents.updateOne({ tenantId: tenant.tenantId }, { $set: { lookAt: 0 } });
+
+    await waitFor(async () => ((await noted()) === null ? true : undefined), 'the end of the note', 20_000);
+    expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant', 'usage', 'adjustment']);
   });
 
   it('gets the tokens of its monthly budget back, and the books agree', async () => {

@@ -85,7 +85,7 @@ const KEPT_BACK: Record<Kind, string[]> = {
   purchases: ['paymentId', 'disputes'],
   entities: ['_id', 'createdUnder', 'forgottenSeq', 'deletedAt', 'expiresAt'],
   answers: ['idempotencyName', 'fingerprint', 'expiresAt'],
-  failedRequests: ['idempotencyName', 'shard', 'lookAt', 'expiresAt', 'isRedisOnly', 'takenBackKeyId'],
+  failedRequests: ['idempotencyName', 'shard', 'lookAt', 'expiresAt', 'isRedisOnly', 'takenBackKeyId', 'isGone'],
   batchLines: ['_id', 'retry', 'removeAt'],
   idempotency: ['_id', 'firstOwner', 'fingerprint', 'expiresAt'],
   webhookEvents: ['expiresAt'],
