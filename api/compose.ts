@@ -1,5 +1,3 @@
-import type { Express } from 'express';
-
 import type { Config } from '../shared/config/settings.ts';
 import { adminTokensOf } from '../shared/config/secret-settings.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
@@ -12,7 +10,6 @@ import { logBreakerChange } from '../shared/logging/logger.ts';
 import type { Logger } from '../shared/logging/logger.ts';
 import { createIngressMetrics } from '../shared/metrics/ingress-series.ts';
 import type { IngressMetrics } from '../shared/metrics/ingress-series.ts';
-import type { MetricsPage } from '../shared/metrics/registry.ts';
 import { createPrincipalRepository } from '../shared/mongo/tenants/principal-repository.ts';
 import { listenForAccessChanges } from '../shared/redis/stores/access-flags.ts';
 import { createBreakerStore } from '../shared/redis/stores/breaker-store.ts';
@@ -73,17 +70,7 @@ function createIngressEvents(metrics: IngressMetrics, log: Logger): EventBus<Ing
   return events;
 }
 
-export interface Ingress {
-  app: Express;
-  adminApp: Express;
-  readiness: Serving;
-  metrics: MetricsPage;
-  /** Tells everybody whose answer is still open where it goes on; complete requests by a 503, streams by a comment. */
-  stopWaiting: () => void;
-  /** Says to load balancers and in the registry that this ingress stops. */
-  stopServing: () => void;
-  untilWorkersKnow: () => Promise<void>;
-}
+export type Ingress = Awaited<ReturnType<typeof composeIngress>>;
 
 export interface IngressComposeOptions {
   /** The process's own state, from its start on. */
@@ -209,11 +196,13 @@ function openLife({ redis, keyspace, closer, log }: Connections, serving: Servin
   const state = () => ({ running: hub.size(), draining: serving.isStopping() });
   const beat = register(processes, { id: newId('ing'), kind: 'ingress' }, { state, closer, log });
   const ends = {
+    /** Says to load balancers and in the registry that this ingress stops. */
     stopServing: () => {
       serving.stop();
       beat();
     },
     untilWorkersKnow: () => untilWorkersKnow(processes, serving, log),
+    /** Tells everybody whose answer is still open where it goes on; complete requests by a 503, streams by a comment. */
     stopWaiting: () => {
       const count = countWaiting(stopping.signal);
       if (count > 0)
@@ -225,12 +214,7 @@ function openLife({ redis, keyspace, closer, log }: Connections, serving: Servin
 }
 
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
-export async function composeIngress(
-  config: Config,
-  log: Logger,
-  closer: Closer,
-  options: IngressComposeOptions = {},
-): Promise<Ingress> {
+export async function composeIngress(config: Config, log: Logger, closer: Closer, options: IngressComposeOptions = {}) {
   const tracing = await openTracing(config, 'api', closer, log);
   const { serving = createServing() } = options;
   const connections = await openConnections(config, options.namespace, log, closer, (store) => {

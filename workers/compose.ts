@@ -7,7 +7,6 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
-import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import type { Logger } from '../shared/logging/logger.ts';
 import type { CheckGauges } from '../shared/metrics/registry.ts';
 import { createWorkerMetrics } from '../shared/metrics/worker-series.ts';
@@ -95,11 +94,6 @@ async function openConnections(config: Config, namespace: string | undefined, lo
   }).catch(() => undefined);
   const process = { config, clock: systemClock, closer, log };
   return { ...process, keyspace, redis, subscriber, memory, mongo, cipher, pseudonymKey, routing, http };
-}
-
-export interface WorkerProcess {
-  readiness: Readiness;
-  metrics: { contentType: string; render(): Promise<string> };
 }
 
 export interface WorkerComposeOptions {
@@ -217,12 +211,7 @@ function openCapacitiesAndPath(
 }
 
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
-export async function composeWorker(
-  config: Config,
-  log: Logger,
-  closer: Closer,
-  options: WorkerComposeOptions = {},
-): Promise<WorkerProcess> {
+export async function composeWorker(config: Config, log: Logger, closer: Closer, options: WorkerComposeOptions = {}) {
   const workerId = newId('wrk');
   const onEarlyEnd: OnEarlyEnd = (...end) => {
     telemetry.emit('request.ended_early', ...end);

@@ -66,11 +66,6 @@ export function methodNotAllowed(...served: string[]): RequestHandler {
   };
 }
 
-/** A malformed `%` escape in the path is the caller's; Express reports it as a URIError with a status. */
-function isBadPath(error: unknown): boolean {
-  return error instanceof URIError;
-}
-
 /** The route's pattern: the path itself may name an entity, and a log outlives its deletion. */
 function patternOf(req: Request): string {
   // Express types `route` as any; it is set once a route has matched.
@@ -80,7 +75,8 @@ function patternOf(req: Request): string {
 
 function toServiceError(error: unknown, req: Request, res: Response, log: Logger): ServiceError {
   if (error instanceof ServiceError) return error;
-  if (isBadPath(error)) return new ServiceError('invalid_request', 'The path has a malformed percent escape.');
+  // Express reports a malformed `%` escape in the path so.
+  if (error instanceof URIError) return new ServiceError('invalid_request', 'The path has a malformed percent escape.');
   log.error('A request failed unexpectedly.', {
     requestId: contextOf(res).requestId,
     path: patternOf(req),

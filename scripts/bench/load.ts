@@ -28,13 +28,10 @@ export interface LoadResult {
   firstTextMs: { p50: number; p99: number } | undefined;
 }
 
-export interface LoadGenerator {
-  pid: number;
-  run(spec: LoadSpec): Promise<LoadResult>;
-}
+export type LoadGenerator = ReturnType<typeof startLoadGenerator>;
 
 /** Starts the load generator, which ends with `supervisor`, and in any case with this process. */
-export function startLoadGenerator(supervisor: Supervisor): LoadGenerator {
+export function startLoadGenerator(supervisor: Supervisor) {
   // In its own process group, a Ctrl-C reaches only this process, which then stops everything in order.
   const child = fork(join(import.meta.dirname, 'load-generator.ts'), { detached: true });
   const exited = new Promise<string>((resolve) => {
@@ -56,8 +53,8 @@ export function startLoadGenerator(supervisor: Supervisor): LoadGenerator {
   });
   return {
     pid: child.pid ?? 0,
-    run: (spec) =>
-      new Promise((resolve, reject) => {
+    run: (spec: LoadSpec) =>
+      new Promise<LoadResult>((resolve, reject) => {
         const { signal } = supervisor;
         const stop = () => {
           reject(new Error('The run was stopped.'));

@@ -22,12 +22,6 @@ const ASK_AGAIN_MS = 100;
  */
 const ELSEWHERE = /^(?:MOVED|READONLY|CLUSTERDOWN|UNBLOCKED) /;
 
-/** The connection of the workers of one queue. */
-export interface QueueConnection {
-  client: RedisClient;
-  close(): void;
-}
-
 /**
  * A connection for BullMQ's workers of the queues whose keys carry `tag`. On a cluster it is a plain connection to
  * whichever master has the tag's slot, and it follows the slot: after a fail-over it connects to the new master and
@@ -36,7 +30,7 @@ export interface QueueConnection {
  * All keys of a queue are in one slot, so its workers need nothing of a cluster client, and over one they stand still
  * after a fail-over: a blocked fetch may never return (docs/decisions/0002-tenant-shards.md).
  */
-export function openQueueConnection(client: RedisClient, tag: string): QueueConnection {
+export function openQueueConnection(client: RedisClient, tag: string) {
   if (client instanceof Redis) return { client, close: () => undefined };
   const following = createSlotClient(client, tag);
   // Whoever uses it listens as well; it connects again by itself.

@@ -21,7 +21,7 @@ const FENCED = /^\s*```(?:json)?[ \t]*\r?\n([^]*?)```\s*$/i;
 /** The JSON of an answer that encloses it in a code fence, as models often do although they were asked not to. */
 export function withoutFence(text: string): string {
   const inside = FENCED.exec(text)?.[1]?.trim();
-  return inside !== undefined && isJsonObject(inside) ? inside : text;
+  return inside !== undefined && objectOf(inside) !== undefined ? inside : text;
 }
 
 /** Undefined: the text is no JSON object. */
@@ -32,11 +32,6 @@ function objectOf(text: string): object | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Whether text is what `json_mode` promises: one JSON object (docs/spec.md#chat-request). */
-function isJsonObject(text: string): boolean {
-  return objectOf(text) !== undefined;
 }
 
 /** The event loop stands still for this long at most. The largest schema on the longest answer needs a quarter. */

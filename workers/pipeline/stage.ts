@@ -48,7 +48,7 @@ export interface ContextValue {
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;
 
 /** Runs a stage unless the request must stop. Throws Interrupted, or the Stopped of its lease. */
-export function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Output>, run: Input): Promise<Output> {
+function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Output>, run: Input): Promise<Output> {
   const { signal } = run.lease;
   if (run.interrupted) throw new Interrupted();
   if (signal.aborted) throw signal.reason instanceof Stopped ? signal.reason : new Stopped('superseded');

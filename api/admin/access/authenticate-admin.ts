@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Response } from 'express';
+import type { NextFunction, Request, Response } from 'express';
 
 import type { AdminToken } from '../../../shared/config/secret-settings.ts';
 import { bearerTokenOf, isSameSecret } from '../../../shared/domain/api-key.ts';
@@ -82,17 +82,7 @@ export const SIGN_IN_PATH = '/admin/sign-in';
 /** The sign-in form that leads to the page `to` of the administration. */
 export const signInFor = (to: string) => `${SIGN_IN_PATH}?to=${encodeURIComponent(to)}`;
 
-export interface AdminAuthentication {
-  /** Undefined: the token is wrong. Throws `rpm_exceeded` if the address has sent too many wrong ones. */
-  findToken: (req: Request, res: Response, given: string) => Promise<AdminToken | undefined>;
-  /**
-   * For the JSON interface: accepts only the token as a Bearer credential, so that no other site can use a session. A
-   * read-only token is refused for every method but GET and HEAD.
-   */
-  requireToken: RequestHandler;
-  /** For pages: accepts the token or a session; a browser without either is redirected to the sign-in form. */
-  requirePageAccess: RequestHandler;
-}
+export type AdminAuthentication = ReturnType<typeof createAdminAuthentication>;
 
 export interface AdminAuthenticationDeps {
   tokens: readonly AdminToken[];
@@ -116,7 +106,7 @@ export function assertSameOrigin({ headers, host }: Request): void {
 
 /** Throws `missing_api_key`, `invalid_api_key` or `rpm_exceeded`. */
 async function authenticate(
-  findToken: AdminAuthentication['findToken'],
+  findToken: (req: Request, res: Response, given: string) => Promise<AdminToken | undefined>,
   req: Request,
   res: Response,
 ): Promise<AdminToken> {
@@ -137,10 +127,20 @@ async function authenticate(
   return token;
 }
 
-export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminAuthentication {
+/** Refuses a read-only token for every method but GET and HEAD. */
+function assertMayUse({ name, role }: AdminToken, { method }: Request): void {
+  if (role === 'write' || READING.has(method)) return;
+  const message = `The administrator token \`${name}\` may only read; use one with the role \`write\`.`;
+  throw new ServiceError('endpoint_not_allowed', message);
+}
+
+export function createAdminAuthentication(deps: AdminAuthenticationDeps) {
   const { tokens, failures, sessions } = deps;
 
-  /** Compares with every token, so that the time taken says nothing about their order. */
+  /**
+   * Compares with every token, so that the time taken says nothing about their order. Undefined: the token is wrong. Throws
+   * `rpm_exceeded` if the address has sent too many wrong ones.
+   */
   async function findToken(req: Request, res: Response, given: string): Promise<AdminToken | undefined> {
     failures.assertMayTry(req);
     const [token] = tokens.filter((one) => isSameSecret(given, one.token));
@@ -151,19 +151,16 @@ export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminA
   return {
     findToken,
 
-    async requireToken(req, res, next) {
+    /** For the JSON interface: accepts only the token as a Bearer credential, so that no other site can use a session. */
+    async requireToken(req: Request, res: Response, next: NextFunction): Promise<void> {
       const token = await authenticate(findToken, req, res);
-      if (token.role === 'read' && !READING.has(req.method)) {
-        throw new ServiceError(
-          'endpoint_not_allowed',
-          `The administrator token \`${token.name}\` may only read; use one with the role \`write\`.`,
-        );
-      }
+      assertMayUse(token, req);
       contextOf(res).administrator = token;
       next();
     },
 
-    async requirePageAccess(req, res, next) {
+    /** For pages: accepts the token or a session; a browser without either is redirected to the sign-in form. */
+    async requirePageAccess(req: Request, res: Response, next: NextFunction): Promise<void> {
       if (req.headers.authorization === undefined) {
         const token = await sessions.find(req);
         if (token !== undefined) {
