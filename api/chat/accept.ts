@@ -13,6 +13,8 @@ import type { RoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
 import type { AdmissionCall, AdmissionOutcome, createAdmission } from '../../shared/requests/admission.ts';
 import type { Enqueuer } from '../../shared/requests/enqueue.ts';
+import { writingMs } from '../../shared/requests/queue-store.ts';
+import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import { ERASED_FINGERPRINT } from '../../shared/requests/record-store.ts';
 import type { RecordStore, RequestRecord } from '../../shared/requests/record-store.ts';
 import { toRefusal } from '../../shared/requests/refusals.ts';
@@ -59,6 +61,7 @@ export interface AcceptDeps {
   records: RecordStore;
   restoreFromMongo: RestoreFromMongo;
   intentStore: IntentStore;
+  batchQueue: BatchQueue;
   retention: RetentionSettings;
   follow: FollowMove;
   onEarlyEnd: OnEarlyEnd;
@@ -121,6 +124,8 @@ interface Prepared {
   callerMayReturn: boolean;
   /** MongoDB keeps the request until it has ended (see retention.ts). */
   hasIntent: boolean;
+  /** The part that a large intent takes of the minute in which the tenant's uploads may write. */
+  intentMs: number;
 }
 
 /** A call that admission has decided on, with the relay that was opened for it. */
@@ -143,6 +148,9 @@ type Handlers = {
 /** A document of MongoDB has 16 MB. */
 const KEPT_UNITS_MAX = 15 * 1024 * 1024;
 
+/** Smaller ones are bounded by the requests per minute. */
+const PACED_UNITS = 256 * 1024;
+
 const tooLargeToKeep = () =>
   new ServiceError(
     'invalid_request',
@@ -164,7 +172,8 @@ function prepare({ hub, retention }: AcceptDeps, { res, route, body, tier, notFo
         { ...attemptOf(principal, endpoint, body.request), isRetry: tries > 0 && notFound === undefined };
   const callerMayReturn = async || idempotency !== undefined;
   const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
-  if (hasIntent && unitsOf(body.request) > KEPT_UNITS_MAX) throw tooLargeToKeep();
+  const units = hasIntent ? unitsOf(body.request) : 0;
+  if (units > KEPT_UNITS_MAX) throw tooLargeToKeep();
   const asked: AdmissionCall = {
     requestId,
     principal,
@@ -181,7 +190,7 @@ function prepare({ hub, retention }: AcceptDeps, { res, route, body, tier, notFo
     retentionMs,
     traceparent,
   };
-  return { asked, callerMayReturn, hasIntent };
+  return { asked, callerMayReturn, hasIntent, intentMs: units > PACED_UNITS ? writingMs(units) : 0 };
 }
 
 /**
@@ -189,11 +198,13 @@ function prepare({ hub, retention }: AcceptDeps, { res, route, body, tier, notFo
  * once the request is stored; for other callers it is stored in the background.
  */
 async function storeAndEnqueue(
-  { enqueuer, intentStore }: AcceptDeps,
-  { asked: { principal }, hasIntent, call }: Decided<Relay>,
+  { enqueuer, intentStore, batchQueue }: AcceptDeps,
+  { asked: { principal }, hasIntent, intentMs, call }: Decided<Relay>,
   { envelope, isQueued }: AdmissionOutcome<'admitted'>,
 ): Promise<void> {
-  const { shard } = principal;
+  const { shard, tenantId } = principal;
+  // What has been admitted goes on, also while Redis cannot count it.
+  if (intentMs > 0) void batchQueue.takeWriting(shard, tenantId, intentMs).catch(() => undefined);
   if (hasIntent && call.route.async === true) {
     await intentStore.storeBeforeAnswer(shard, envelope).catch((error: unknown) => {
       // The job does not exist, so no worker has begun.
@@ -321,10 +332,14 @@ function handle<R extends Relay, Kind extends AdmissionOutcome['kind']>(
 
 /** Asks admission on the shard where the tenant is, with the relay open. */
 async function acceptOnShard<R extends Relay>(deps: AcceptDeps, call: Call<R>): Answer<R> {
-  const { admit, hub, restoreFromMongo, events } = deps;
+  const { admit, hub, restoreFromMongo, batchQueue, events } = deps;
   const prepared = prepare(deps, call);
+  const { intentMs } = prepared;
   const { requestId, principal, idempotency } = prepared.asked;
   const { shard } = principal;
+  if (intentMs > 0) await batchQueue.assertMayWrite(principal);
+  // From here on admit.lua counts the request.
+  claimCount(call.res);
   if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
   if (idempotency !== undefined) await restoreFromMongo.byName(principal, idempotency.name);
   // A worker may begin before the result of the admission arrives.
@@ -367,8 +382,6 @@ export function createAccept(deps: AcceptDeps) {
     const tier = tierOf(deps.routing.current(), body.request, principalOf(res).defaultModel);
     const ignored = ignoredFieldsHeader([...body.ignoredFields, ...unservedFields(deps, tier, body)]);
     if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
-    // admit.lua counts the request.
-    claimCount(res);
     const call = { res, route, body, tier, openRelay, notFound: undefined };
     try {
       for (;;) {

@@ -31,7 +31,7 @@ const TAKE_BACK_MS = 5_000;
 /** Opens the path of a chat request into the queue, or to the answer of an earlier call. */
 export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, replayLog, mongo, cipher } = connections;
-  const { accounts, accountStore, admissionStore, records, recorder } = stores;
+  const { accounts, accountStore, admissionStore, records, recorder, batchQueue } = stores;
   const { hub, pseudonyms, follow, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
@@ -86,6 +86,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     records,
     restoreFromMongo,
     intentStore,
+    batchQueue,
     retention: { ordinaryMs: retentionMs, storedAnswerMs: STORED_ANSWER_MS },
     follow,
     onEarlyEnd: recorder.endEarly,

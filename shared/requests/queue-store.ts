@@ -1,4 +1,6 @@
 import { BATCH_LIMITS } from '../contracts/batches.ts';
+import type { Principal } from '../domain/principal.ts';
+import { ServiceError, toRetrySeconds } from '../errors/service-error.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 import { defineTimedScript } from '../redis/scripts.ts';
@@ -45,6 +47,11 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace) {
 /** Whether a batch runs: it was taken up, or its caller was told that there is none. */
 export type BatchState = 'running' | 'refused';
 
+/** How much of a tenant's minute it takes to write this. */
+export function writingMs(bytes: number): number {
+  return (bytes / BATCH_LIMITS.writtenBytesPerMinute) * 60_000;
+}
+
 /** Reads how far the sent lines have come, and keeps lines of ended batches out. */
 export type BatchQueue = ReturnType<typeof createBatchQueue>;
 
@@ -55,6 +62,11 @@ const DECIDED_MS: Record<BatchState, number> = { running: 3_600_000, refused: CL
 
 export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
   const takeMs = defineTimedScript(client, 'take-writing');
+  /** Takes this much of the minute in which a tenant's uploads may write. Returns how long the next one has to wait. */
+  async function takeWriting(shard: number, tenantId: string, ms: number): Promise<number> {
+    return Number(await takeMs([keyspace.shard(shard).writing(tenantId)], [Math.ceil(ms)]));
+  }
+
   return {
     /** The state of each request's record; undefined: Redis has none. */
     async states(shard: number, requestIds: readonly string[]): Promise<(string | undefined)[]> {
@@ -72,8 +84,16 @@ export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
       const decided = await client.set(key, state, 'PX', DECIDED_MS[state], 'NX', 'GET');
       return decided === 'running' || decided === 'refused' ? decided : state;
     },
-    /** Takes this much of the minute in which a tenant's uploads may write. Returns how long the next one has to wait. */
-    takeWriting: async (shard: number, tenantId: string, ms: number): Promise<number> =>
-      Number(await takeMs([keyspace.shard(shard).writing(tenantId)], [Math.ceil(ms)])),
+    takeWriting,
+    /** Throws `rpm_exceeded`. An upload that has begun may write all it has; the next one waits until that is made up. */
+    async assertMayWrite({ shard, tenantId }: Pick<Principal, 'shard' | 'tenantId'>): Promise<void> {
+      const waitMs = await takeWriting(shard, tenantId, 0);
+      if (waitMs <= 0) return;
+      throw new ServiceError(
+        'rpm_exceeded',
+        `The account's uploads have written their ${BATCH_LIMITS.writtenBytesPerMinute / 1024 ** 2} MiB a minute; wait as Retry-After says.`,
+        { retryAfterSeconds: toRetrySeconds(waitMs) },
+      );
+    },
   };
 }

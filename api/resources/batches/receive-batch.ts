@@ -3,7 +3,7 @@ import type { RequestHandler, Response } from 'express';
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
 import { putNewest } from '../../../shared/domain/bounded-map.ts';
-import { ServiceError, toRetrySeconds } from '../../../shared/errors/service-error.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { BatchRow } from '../../../shared/mongo/batches/batch-repository.ts';
 import { idempotencyKeyOf, keepsNothing } from '../../http/request-terms.ts';
 import { createBodyBudget } from '../../http/read-body.ts';
@@ -75,17 +75,6 @@ function assertKeepsResults(principal: Principal): void {
   );
 }
 
-/** An upload that has begun may write all it has; the next one waits until that is made up. */
-async function assertMayWrite({ shard, tenantId }: Principal, batchQueue: UploadDeps['batchQueue']): Promise<void> {
-  const waitMs = await batchQueue.takeWriting(shard, tenantId, 0);
-  if (waitMs <= 0) return;
-  throw new ServiceError(
-    'rpm_exceeded',
-    `The account's uploads have written their ${BATCH_LIMITS.writtenBytesPerMinute / 1024 ** 2} MiB a minute; wait as Retry-After says.`,
-    { retryAfterSeconds: toRetrySeconds(waitMs) },
-  );
-}
-
 const received = new WeakMap<Response, () => Promise<BatchRow>>();
 
 /** Starts the batch that `receiveBatch` has stored. */
@@ -121,7 +110,7 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
     try {
       place.hold(1);
       await room.assertAny(principal);
-      await assertMayWrite(principal, deps.batchQueue);
+      await deps.batchQueue.assertMayWrite(principal);
       const { sha256, metadataJson } = await readBatch(req, {
         keep: upload.add,
         hold: (bytes) => {

@@ -6,6 +6,7 @@ import { batchLineId } from '../../../shared/mongo/batches/batch-lines.ts';
 import type { BatchLineRow } from '../../../shared/mongo/batches/batch-lines.ts';
 import type { BatchRepository, BatchRow } from '../../../shared/mongo/batches/batch-repository.ts';
 import { spaceFields } from '../../../shared/mongo/collection.ts';
+import { writingMs } from '../../../shared/requests/queue-store.ts';
 import type { BatchQueue } from '../../../shared/requests/queue-store.ts';
 import { inTime } from '../../../shared/redis/time-limits.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
@@ -19,7 +20,6 @@ const ROW_BYTES = 512;
 /** Lines that are written with one command. */
 const WRITTEN_LINES = 200;
 
-const MINUTE_MS = 60_000;
 /** The pauses double from the first to the last, and add up to a quarter of an hour. */
 const TAKE_BACK_AGAIN_MS = 250;
 const TAKE_BACK_PAUSE_MAX_MS = 512_000;
@@ -59,11 +59,8 @@ function heldBytesOf(line: BatchLine): number {
   return ROW_BYTES + 2 * units;
 }
 
-/** How much of a tenant's minute it takes to write these lines. */
-function writingMs(rows: readonly BatchLineRow[]): number {
-  const { lineBytes, writtenBytesPerMinute } = BATCH_LIMITS;
-  const bytes = rows.reduce((sum, { requestJson = '' }) => sum + lineBytes + Buffer.byteLength(requestJson), 0);
-  return (bytes / writtenBytesPerMinute) * MINUTE_MS;
+function bytesOf(rows: readonly BatchLineRow[]): number {
+  return rows.reduce((sum, { requestJson = '' }) => sum + BATCH_LIMITS.lineBytes + Buffer.byteLength(requestJson), 0);
 }
 
 function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
@@ -91,7 +88,7 @@ function createLineGroups(batch: BatchRow, { batches, batchQueue }: UploadDeps) 
     group = [];
     heldBytes = 0;
     // Without Redis no other upload begins, so this one need not fail.
-    await batchQueue.takeWriting(batch.shard, batch.tenantId, writingMs(lines)).catch(() => undefined);
+    await batchQueue.takeWriting(batch.shard, batch.tenantId, writingMs(bytesOf(lines))).catch(() => undefined);
     if (!isStored) {
       // Set before anything else: if this ingress dies, the dispatcher ends the batch, with the lines that were stored.
       isStored = true;

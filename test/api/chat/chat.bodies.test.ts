@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
+import { createBatchQueue } from '../../../shared/requests/queue-store.ts';
 import { chatOf, postChat, waitFor } from '../../support/chat.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { useService } from '../../support/use-service.ts';
@@ -159,8 +160,25 @@ describe('a costly body', () => {
 
       expect(refusalOf(response)).toMatchObject({ status: 400, code: 'invalid_request' });
       expect(refusalOf(response).message).toContain('15 MiB');
+      expect(response.headers['x-ratelimit-remaining-requests']).toBeDefined();
     },
   );
+
+  it('that is to be kept waits for the minute of the uploads of its tenant', async () => {
+    const tenant = await service.startTenant();
+    const { takeWriting } = createBatchQueue(service.redis, service.keyspace);
+    const kept = { ...chatOf('Hi'), messages: Array(17).fill({ role: 'user', content: 'x'.repeat(16_000) }) };
+    const send = (key: string) =>
+      postChat(service.app, tenant.key, kept).set({ Prefer: 'respond-async', 'Idempotency-Key': key });
+    const taken = async () => Number(await service.redis.get(service.keyspace.shard(0).writing(tenant.tenantId)));
+    expect((await send('first')).status).toBe(202);
+    await waitFor(async () => ((await taken()) > 0 ? true : undefined), 'the count');
+
+    await takeWriting(0, tenant.tenantId, 120_000);
+
+    expect(refusalOf(await send('second'))).toMatchObject({ status: 429, code: 'rpm_exceeded' });
+    expect((await postChat(service.app, tenant.key, chatOf('Hi')).set('Idempotency-Key', 'small')).status).toBe(200);
+  });
 
   it('of a key under its limits is read', async () => {
     const { key } = await service.startTenant();

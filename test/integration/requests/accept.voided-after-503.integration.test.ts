@@ -12,6 +12,7 @@ import { assignRequestId, contextOf } from '../../../api/http/request-context.ts
 import { createPseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import { createAdmission } from '../../../shared/requests/admission.ts';
 import type { AdmissionDeps } from '../../../shared/requests/admission.ts';
+import { createBatchQueue } from '../../../shared/requests/queue-store.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { LOST } from '../../../shared/contracts/events.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
@@ -70,6 +71,7 @@ describe('a call that repeats an Idempotency-Key', () => {
         storeInBackground: () => undefined,
         conclude: () => undefined,
       },
+      batchQueue: createBatchQueue(lab.redis, lab.keyspace),
       retention: { ordinaryMs: RETENTION_MS, storedAnswerMs: RETENTION_MS },
       follow: () => undefined,
       onEarlyEnd: () => undefined,
