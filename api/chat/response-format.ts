@@ -172,7 +172,7 @@ function checkShapes(schema: Json, path: string): void {
   }
 }
 
-/** What the validator resolves an `$id` against where the root has none. */
+/** The validator resolves an `$id` against this where the root has none. */
 const VALIDATOR_URL = 'https://github.com/cfworker';
 
 /**

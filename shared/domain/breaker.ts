@@ -48,15 +48,8 @@ export function mergeSlices(slices: readonly Slice[], more: readonly Slice[], ol
   return [...merged.values()].sort((a, b) => a.at - b.at);
 }
 
-export interface Totals {
-  attempts: number;
-  failures: number;
-  /** The failures by reason. */
-  errors: Record<string, number>;
-}
-
-/** The sum of the slices that began at `oldest` or later. */
-export function totalsOf(slices: readonly Slice[], oldest: number): Totals {
+/** The sum of the slices that began at `oldest` or later, with the failures by reason. */
+export function totalsOf(slices: readonly Slice[], oldest: number) {
   let ok = 0;
   let errors: Record<string, number> = {};
   for (const slice of slices) {

@@ -48,9 +48,15 @@ export function createKeyspace(namespace = 'chat') {
     /** The worker that reached MongoDB last. */
     mongoReached: `{${namespace}-workers}:mongo`,
     /** The processes that run. */
-    processes: processKeys(`{${namespace}-processes}`),
+    processes: {
+      ids: `{${namespace}-processes}:ids`,
+      entry: (id: string) => `{${namespace}-processes}:p:${id}`,
+    },
     /** Tests of providers (stores/provider-tests.ts). */
-    providerTests: testKeys(`{${namespace}-tests}`),
+    providerTests: {
+      channel: `{${namespace}-tests}:asked`,
+      result: (id: string) => `{${namespace}-tests}:t:${id}`,
+    },
     /** Addresses and sessions that the administration keeps out; it belongs to no tenant either. */
     administration: administrationKeys(`{${namespace}-admin}`),
     /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */
@@ -134,14 +140,6 @@ function administrationKeys(tag: string) {
     /** Present once a session has been ended before its time. */
     endedSession: (session: string) => `${tag}:ended:${session}`,
   };
-}
-
-function processKeys(tag: string) {
-  return { ids: `${tag}:ids`, entry: (id: string) => `${tag}:p:${id}` };
-}
-
-function testKeys(tag: string) {
-  return { channel: `${tag}:asked`, result: (id: string) => `${tag}:t:${id}` };
 }
 
 function providerKeys(tag: string) {

@@ -15,13 +15,6 @@ import type { ExportFile } from './export-files.ts';
 import { JobLost } from './run-job.ts';
 import type { JobHands, RunKind } from './run-job.ts';
 
-/** A ZIP as a stream: JSON Lines files one after another, then `manifest.json`. Holds only a few lines at a time. */
-export interface Archive {
-  parts: AsyncIterable<Buffer>;
-  /** The files in the archive; complete once all parts have been read. */
-  files: ExportedFile[];
-}
-
 /** Counts and hashes the lines as they pass. */
 async function* linesOf(source: ExportFile, files: ExportedFile[]): AsyncGenerator<Buffer> {
   const hash = createHash('sha256');
@@ -37,11 +30,12 @@ async function* linesOf(source: ExportFile, files: ExportedFile[]): AsyncGenerat
   files.push(entry);
 }
 
-/** `manifest` gets the files written before it. A failing source ends `parts` with its error. */
-export function writeArchive(
-  sources: readonly ExportFile[],
-  manifest: (files: readonly ExportedFile[]) => object,
-): Archive {
+/**
+ * A ZIP as a stream: JSON Lines files one after another, then `manifest.json`. Holds only a few lines at a time.
+ * `manifest` gets the files written before it. A failing source ends `parts` with its error. `files` is complete once
+ * all parts have been read.
+ */
+export function writeArchive(sources: readonly ExportFile[], manifest: (files: readonly ExportedFile[]) => object) {
   const files: ExportedFile[] = [];
   const open = new Set<Readable>();
   function openLines(source: ExportFile, onFault: (error: Error) => void): Readable {

@@ -104,30 +104,24 @@ export class BodyTooLargeError extends Error {
   override readonly name = 'BodyTooLargeError';
 }
 
-export interface BodyCollector {
-  /** Throws BodyTooLargeError past the limit. */
-  take: TakePart;
-  /** The pieces taken so far. */
-  bytes(): Buffer;
-  /** The same as UTF-8, without a byte order mark. */
-  text(): string;
-}
-
 const BYTE_ORDER_MARK = 0xfeff;
 
 /** Joins the parts of a body of at most `maxBytes`. */
-export function collectBody(maxBytes: number): BodyCollector {
+export function collectBody(maxBytes: number) {
   const parts: Buffer[] = [];
   let size = 0;
   const bytes = () => (parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts));
   return {
-    take(part) {
+    /** Throws BodyTooLargeError past the limit. */
+    take(part: Buffer): void {
       size += part.length;
       if (size > maxBytes) throw new BodyTooLargeError(`The body exceeds ${maxBytes} bytes`);
       parts.push(part);
     },
+    /** The pieces taken so far. */
     bytes,
-    text() {
+    /** The same as UTF-8, without a byte order mark. */
+    text(): string {
       const text = bytes().toString('utf8');
       return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
     },
