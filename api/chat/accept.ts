@@ -157,19 +157,22 @@ const tooLargeToKeep = () =>
     'A request of more than 15 MiB cannot be kept; send it without `Idempotency-Key` and `Prefer: respond-async`, or make it smaller.',
   );
 
-function prepare({ hub, retention }: AcceptDeps, { res, route, body, tier, notFound }: Call<unknown>): Prepared {
+async function prepare(
+  { hub, retention }: AcceptDeps,
+  { res, route, body, tier, notFound }: Call<unknown>,
+): Promise<Prepared> {
   const { endpoint, stream, async = false, idempotencyKey, tries } = route;
   const { requestId, traceparent } = contextOf(res);
   const principal = principalOf(res);
   const idempotency =
     idempotencyKey === undefined
       ? undefined
-      : idempotencyOf(principal, 'chat', idempotencyKey, comparable(body.request));
+      : await idempotencyOf(principal, 'chat', idempotencyKey, comparable(body.request));
   const attempt =
     tries === undefined || idempotencyKey !== undefined
       ? undefined
       : // A request that has gone meanwhile is not looked for again.
-        { ...attemptOf(principal, endpoint, body.request), isRetry: tries > 0 && notFound === undefined };
+        { ...(await attemptOf(principal, endpoint, body.request)), isRetry: tries > 0 && notFound === undefined };
   const callerMayReturn = async || idempotency !== undefined;
   const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
   const units = hasIntent ? unitsOf(body.request) : 0;
@@ -333,7 +336,7 @@ function handle<R extends Relay, Kind extends AdmissionOutcome['kind']>(
 /** Asks admission on the shard where the tenant is, with the relay open. */
 async function acceptOnShard<R extends Relay>(deps: AcceptDeps, call: Call<R>): Answer<R> {
   const { admit, hub, restoreFromMongo, batchQueue, events } = deps;
-  const prepared = prepare(deps, call);
+  const prepared = await prepare(deps, call);
   const { intentMs } = prepared;
   const { requestId, principal, idempotency } = prepared.asked;
   const { shard } = principal;

@@ -129,7 +129,7 @@ export function createReplay(
     const space = spaceOf(res);
     const { tenantId } = space;
     const request = { path: req.path, body: req.body as unknown };
-    const wanted = { ...idempotencyOf(space, family, key, request), owner: contextOf(res).requestId };
+    const wanted = { ...(await idempotencyOf(space, family, key, request)), owner: contextOf(res).requestId };
     const verdict = await claimInTime(deps, space, wanted);
     if (verdict.kind !== 'mine') await contextOf(res).discard?.();
     switch (verdict.kind) {

@@ -82,7 +82,7 @@ describe('a call that repeats an Idempotency-Key', () => {
   /** A request that waits under the key; then the second call. */
   async function repeat(meanwhile: (principal: Principal, requestId: string) => Promise<unknown>) {
     const principal = await relay.lab.tenant();
-    const idempotency = idempotencyOf(principal, 'chat', KEY, comparable(BODY.request));
+    const idempotency = await idempotencyOf(principal, 'chat', KEY, comparable(BODY.request));
     const first = await relay.lab.admit({ principal, idempotency });
     const res = responseTo(principal);
     const accept = acceptWith((requestId) => meanwhile(principal, requestId));
@@ -106,7 +106,7 @@ describe('a call that repeats an Idempotency-Key', () => {
     const { second } = await repeat(async (principal, requestId) => {
       if (later !== '') return;
       await relay.lab.admissions.void(requestId, principal, LOST);
-      const idempotency = idempotencyOf(principal, 'chat', KEY, comparable(BODY.request));
+      const idempotency = await idempotencyOf(principal, 'chat', KEY, comparable(BODY.request));
       later = (await relay.lab.admit({ principal, idempotency })).requestId;
     });
 
