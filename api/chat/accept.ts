@@ -206,7 +206,7 @@ async function storeAndEnqueue(
   { envelope, isQueued }: AdmissionOutcome<'admitted'>,
 ): Promise<void> {
   const { shard, tenantId } = principal;
-  // What has been admitted goes on, also while Redis cannot count it.
+  // An admitted request goes on, also while Redis cannot count it.
   if (intentMs > 0) void batchQueue.takeWriting(shard, tenantId, intentMs).catch(() => undefined);
   if (hasIntent && call.route.async === true) {
     await intentStore.storeBeforeAnswer(shard, envelope).catch((error: unknown) => {

@@ -86,7 +86,7 @@ export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
     },
     takeWriting,
     /** Throws `rpm_exceeded`. An upload that has begun may write all it has; the next one waits until that is made up. */
-    async assertMayWrite({ shard, tenantId }: Pick<Principal, 'shard' | 'tenantId'>): Promise<void> {
+    async assertMayWrite({ shard, tenantId }: Principal): Promise<void> {
       const waitMs = await takeWriting(shard, tenantId, 0);
       if (waitMs <= 0) return;
       throw new ServiceError(
