@@ -39,7 +39,7 @@ function hash(...parts: readonly string[]): string {
 /** A piece of this many units takes some 10 ms. */
 const PIECE_UNITS = 1024 * 1024;
 
-/** As `hash` of the body's JSON, in steps between which other requests run. */
+/** Hashes the JSON of a body like `hash`, in steps between which other requests run. */
 async function fingerprintOf(body: object): Promise<string> {
   const text = JSON.stringify(body);
   const hashing = createHash('sha256').update('["');
