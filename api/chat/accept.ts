@@ -13,7 +13,6 @@ import type { RoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
 import type { AdmissionCall, AdmissionOutcome, createAdmission } from '../../shared/requests/admission.ts';
 import type { Enqueuer } from '../../shared/requests/enqueue.ts';
-import { writingMs } from '../../shared/requests/queue-store.ts';
 import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import { ERASED_FINGERPRINT } from '../../shared/requests/record-store.ts';
 import type { RecordStore, RequestRecord } from '../../shared/requests/record-store.ts';
@@ -124,8 +123,8 @@ interface Prepared {
   callerMayReturn: boolean;
   /** MongoDB keeps the request until it has ended (see retention.ts). */
   hasIntent: boolean;
-  /** The part that a large intent takes of the minute in which the tenant's uploads may write. */
-  intentMs: number;
+  /** Size of a large intent, which counts in the minute in which the tenant's uploads may write; else 0. */
+  pacedUnits: number;
 }
 
 /** A call that admission has decided on, with the relay that was opened for it. */
@@ -193,7 +192,7 @@ async function prepare(
     retentionMs,
     traceparent,
   };
-  return { asked, callerMayReturn, hasIntent, intentMs: units > PACED_UNITS ? writingMs(units) : 0 };
+  return { asked, callerMayReturn, hasIntent, pacedUnits: units > PACED_UNITS ? units : 0 };
 }
 
 /**
@@ -202,12 +201,12 @@ async function prepare(
  */
 async function storeAndEnqueue(
   { enqueuer, intentStore, batchQueue }: AcceptDeps,
-  { asked: { principal }, hasIntent, intentMs, call }: Decided<Relay>,
+  { asked: { principal }, hasIntent, pacedUnits, call }: Decided<Relay>,
   { envelope, isQueued }: AdmissionOutcome<'admitted'>,
 ): Promise<void> {
   const { shard, tenantId } = principal;
   // An admitted request goes on, also while Redis cannot count it.
-  if (intentMs > 0) void batchQueue.takeWriting(shard, tenantId, intentMs).catch(() => undefined);
+  if (pacedUnits > 0) void batchQueue.takeWritten(shard, tenantId, pacedUnits).catch(() => undefined);
   if (hasIntent && call.route.async === true) {
     await intentStore.storeBeforeAnswer(shard, envelope).catch((error: unknown) => {
       // The job does not exist, so no worker has begun.
@@ -337,10 +336,10 @@ function handle<R extends Relay, Kind extends AdmissionOutcome['kind']>(
 async function acceptOnShard<R extends Relay>(deps: AcceptDeps, call: Call<R>): Answer<R> {
   const { admit, hub, restoreFromMongo, batchQueue, events } = deps;
   const prepared = await prepare(deps, call);
-  const { intentMs } = prepared;
+  const { pacedUnits } = prepared;
   const { requestId, principal, idempotency } = prepared.asked;
   const { shard } = principal;
-  if (intentMs > 0) await batchQueue.assertMayWrite(principal);
+  if (pacedUnits > 0) await batchQueue.assertMayWrite(principal);
   // From here on admit.lua counts the request.
   claimCount(call.res);
   if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);

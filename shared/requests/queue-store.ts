@@ -47,11 +47,6 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace) {
 /** Whether a batch runs: it was taken up, or its caller was told that there is none. */
 export type BatchState = 'running' | 'refused';
 
-/** How much of a tenant's minute it takes to write this. */
-export function writingMs(bytes: number): number {
-  return (bytes / BATCH_LIMITS.writtenBytesPerMinute) * 60_000;
-}
-
 /** Reads how far the sent lines have come, and keeps lines of ended batches out. */
 export type BatchQueue = ReturnType<typeof createBatchQueue>;
 
@@ -85,6 +80,9 @@ export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
       return decided === 'running' || decided === 'refused' ? decided : state;
     },
     takeWriting,
+    /** Takes the part of that minute in which this many bytes may be written. */
+    takeWritten: (shard: number, tenantId: string, bytes: number): Promise<number> =>
+      takeWriting(shard, tenantId, (bytes / BATCH_LIMITS.writtenBytesPerMinute) * 60_000),
     /** Throws `rpm_exceeded`. An upload that has begun may write all it has; the next one waits until that is made up. */
     async assertMayWrite({ shard, tenantId }: Principal): Promise<void> {
       const waitMs = await takeWriting(shard, tenantId, 0);

@@ -6,7 +6,6 @@ import { batchLineId } from '../../../shared/mongo/batches/batch-lines.ts';
 import type { BatchLineRow } from '../../../shared/mongo/batches/batch-lines.ts';
 import type { BatchRepository, BatchRow } from '../../../shared/mongo/batches/batch-repository.ts';
 import { spaceFields } from '../../../shared/mongo/collection.ts';
-import { writingMs } from '../../../shared/requests/queue-store.ts';
 import type { BatchQueue } from '../../../shared/requests/queue-store.ts';
 import { inTime } from '../../../shared/redis/time-limits.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
@@ -88,7 +87,7 @@ function createLineGroups(batch: BatchRow, { batches, batchQueue }: UploadDeps) 
     group = [];
     heldBytes = 0;
     // Without Redis no other upload begins, so this one need not fail.
-    await batchQueue.takeWriting(batch.shard, batch.tenantId, writingMs(bytesOf(lines))).catch(() => undefined);
+    await batchQueue.takeWritten(batch.shard, batch.tenantId, bytesOf(lines)).catch(() => undefined);
     if (!isStored) {
       // Set before anything else: if this ingress dies, the dispatcher ends the batch, with the lines that were stored.
       isStored = true;
