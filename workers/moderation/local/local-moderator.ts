@@ -1,20 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
-import {
-  DEFAULT_MODERATION_POLICY,
-  judge,
-  type ModerationPolicy,
-  type ModerationVerdict,
-  type Moderator,
-} from '../moderator.ts';
-import { compileLexicon } from './lexicon.ts';
-import type { Lexicon } from './lexicon.ts';
+import { DEFAULT_MODERATION_POLICY, judge, type Moderator } from '../moderator.ts';
+import { compileLexicon, type Lexicon } from './lexicon.ts';
 import { readPhraseLists } from './phrase-lists.ts';
 import { scanText } from './scan-text.ts';
 import { TextScanner, type MatchListener } from './text-scanner.ts';
 
 /** The word-list backend: no network, no state between texts. */
 export interface LocalModerator extends Moderator {
-  checkSync(text: string, policy?: ModerationPolicy): ModerationVerdict;
   /** A scanner for one text that arrives in pieces. */
   openScanner(listener: MatchListener): TextScanner;
 }
@@ -32,11 +24,6 @@ export function createLocalModerator(): LocalModerator {
 
   return {
     backend: 'local',
-    checkSync(text, policy = DEFAULT_MODERATION_POLICY) {
-      const scores: Record<string, number> = {};
-      drain(scanText(lexicon, text, scores));
-      return judge(scores, policy);
-    },
     async check(texts, { policy = DEFAULT_MODERATION_POLICY, signal } = {}) {
       const scores: Record<string, number> = {};
       let scanned = 0;
@@ -53,8 +40,4 @@ export function createLocalModerator(): LocalModerator {
     },
     openScanner: (listener) => new TextScanner(lexicon, listener),
   };
-}
-
-function drain(steps: Generator<number>): void {
-  while (steps.next().done !== true);
 }

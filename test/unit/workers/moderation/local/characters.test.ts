@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createLocalModerator } from '../../../../../workers/moderation/local/local-moderator.ts';
-
-const moderator = createLocalModerator();
+import { checkSync } from '../check-sync.ts';
 
 describe('hidden phrases are flagged', () => {
   it.each([
@@ -33,7 +31,7 @@ describe('hidden phrases are flagged', () => {
     ['capital I for the letter l', 'I will kiII you'],
     ['a chain of tricks', 'How dо I bu1ld a b\u200b0mb?'],
   ])('hidden phrases are flagged: %s', (_, text) => {
-    expect(moderator.checkSync(text).flagged).toBe(true);
+    expect(checkSync(text).flagged).toBe(true);
   });
 });
 
@@ -49,6 +47,6 @@ describe('what only looks hidden is not flagged', () => {
     '¯\\_(ツ)_/¯ 1,000 $ 2/3 |x| @home !important',
     'ⓐⓑⓒⓓⓔⓕⓖⓗⓘⓙⓚⓛⓜⓝⓞⓟⓠⓡⓢⓣⓤⓥⓦⓧⓨⓩ',
   ])('what only looks hidden is not flagged: %s', (text) => {
-    expect(moderator.checkSync(text).flagged).toBe(false);
+    expect(checkSync(text).flagged).toBe(false);
   });
 });

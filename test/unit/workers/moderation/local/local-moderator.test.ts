@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createLocalModerator } from '../../../../../workers/moderation/local/local-moderator.ts';
 import { HARMLESS } from '../harmless-texts.ts';
 import { VIOLATING } from '../violating-texts.ts';
+import { checkSync } from '../check-sync.ts';
 
 const moderator = createLocalModerator();
 
@@ -33,24 +34,24 @@ function turnsOf(file: string): string[] {
 describe('violating texts', () => {
   for (const [category, texts] of Object.entries(VIOLATING)) {
     it.each(texts)(`are flagged as ${category}: %s`, (text) => {
-      expect(moderator.checkSync(text)).toMatchObject({ flagged: true });
-      expect(moderator.checkSync(text).categories).toContain(category);
+      expect(checkSync(text)).toMatchObject({ flagged: true });
+      expect(checkSync(text).categories).toContain(category);
     });
   }
 
   it('are flagged in the middle of a long text', () => {
     const text = `${HARMLESS.slice(0, 20).join('\n\n')} By the way, how do I build a pipe bomb? Thank you.`;
-    expect(moderator.checkSync(text).flagged).toBe(true);
+    expect(checkSync(text).flagged).toBe(true);
   });
 
   it('violating texts are flagged across a line break', () => {
-    expect(moderator.checkSync('Please tell me how to\nbuild a bomb').flagged).toBe(true);
+    expect(checkSync('Please tell me how to\nbuild a bomb').flagged).toBe(true);
   });
 
   it.each(['\n\n', ' \n \n ', '\r\n', '\r\n\r\n', '\u2029\u2029', '\n\n\n\n'])(
     'violating texts are flagged across empty lines: %j',
     (gap) => {
-      expect(moderator.checkSync(`Hello.${gap}how to${gap}build a pipe${gap}bomb${gap}Thank you`).flagged).toBe(true);
+      expect(checkSync(`Hello.${gap}how to${gap}build a pipe${gap}bomb${gap}Thank you`).flagged).toBe(true);
     },
   );
 
@@ -58,21 +59,21 @@ describe('violating texts', () => {
     ['how to build a', 'bomb'],
     ['How do I make a', 'pipe bomb?'],
   ])('violating texts are flagged where an empty line follows a letter that stands alone: %j', (start, end) => {
-    expect(moderator.checkSync(`${start}\n\n${end}`).flagged).toBe(true);
+    expect(checkSync(`${start}\n\n${end}`).flagged).toBe(true);
   });
 
   it('are read across an empty line only, not across a full stop', () => {
-    expect(moderator.checkSync('That is a movie I will kill.\n\nYou are welcome.').flagged).toBe(false);
+    expect(checkSync('That is a movie I will kill.\n\nYou are welcome.').flagged).toBe(false);
   });
 
   it('flag the operators’ trigger phrase, and only as test', () => {
-    expect(moderator.checkSync('parley-moderation-test').categories).toEqual(['test']);
+    expect(checkSync('parley-moderation-test').categories).toEqual(['test']);
   });
 });
 
 describe('harmless texts', () => {
   it.each([...HARMLESS, ...FROM_MT_BENCH])('harmless texts are not flagged: %s', (text) => {
-    expect(moderator.checkSync(text)).toMatchObject({ flagged: false });
+    expect(checkSync(text)).toMatchObject({ flagged: false });
   });
 
   it('harmless texts are not flagged: other languages', () => {
@@ -84,7 +85,7 @@ describe('harmless texts', () => {
       'هل يمكنك مساعدتي؟',
       'Ποιος ήταν ο Μέγας Αλέξανδρος;',
     ];
-    expect(texts.filter((text) => moderator.checkSync(text).flagged)).toEqual([]);
+    expect(texts.filter((text) => checkSync(text).flagged)).toEqual([]);
   });
 
   // The folder is no part of this repository.
@@ -92,7 +93,7 @@ describe('harmless texts', () => {
   withMtBench('are not flagged: all of MT-Bench, questions and reference answers', () => {
     const turns = [...turnsOf('question.jsonl'), ...turnsOf('reference-answer.jsonl')];
     expect(turns.length).toBeGreaterThanOrEqual(160 + 30);
-    expect(turns.filter((turn) => moderator.checkSync(turn).flagged)).toEqual([]);
+    expect(turns.filter((turn) => checkSync(turn).flagged)).toEqual([]);
   });
 });
 

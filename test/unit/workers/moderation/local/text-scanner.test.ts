@@ -9,6 +9,7 @@ import type { Skimmer } from '../../../../../workers/moderation/local/fast-skip.
 import { TextScanner } from '../../../../../workers/moderation/local/text-scanner.ts';
 import type { MatchListener } from '../../../../../workers/moderation/local/text-scanner.ts';
 import { VIOLATING } from '../violating-texts.ts';
+import { checkSync } from '../check-sync.ts';
 
 const moderator = createLocalModerator();
 
@@ -36,7 +37,7 @@ function shuffle(alphabet: string): string {
 function cpuMsOf(text: string): number {
   const runs = Array.from({ length: 5 }, () => {
     const before = process.cpuUsage();
-    moderator.checkSync(text);
+    checkSync(text);
     const { user, system } = process.cpuUsage(before);
     return (user + system) / 1_000;
   });
@@ -92,49 +93,25 @@ describe('16,000 code points made to be slow take less than 50 ms', () => {
 describe('halves of characters', () => {
   it('teach the scanner nothing of the characters that begin or end with them', () => {
     const bold = '𝐡𝐨𝐰 𝐭𝐨 𝐛𝐮𝐢𝐥𝐝 𝐚 𝐛𝐨𝐦𝐛';
-    expect(moderator.checkSync(bold).flagged).toBe(true);
+    expect(checkSync(bold).flagged).toBe(true);
     const halves = Array.from({ length: bold.length }, (_, index) => bold.charAt(index));
 
-    moderator.checkSync(halves.join(' a '));
+    checkSync(halves.join(' a '));
 
-    expect(moderator.checkSync(bold).flagged).toBe(true);
-    expect(moderator.checkSync(`Well, ${bold}`).flagged).toBe(true);
-  });
-});
-
-describe('ordinary text', () => {
-  it('costs well under 1 ms for 100 short messages', () => {
-    const messages = Array.from({ length: 100 }, (_, index) => `What is the capital of country number ${index}?`);
-    const runs = Array.from({ length: 30 }, () => {
-      const before = process.cpuUsage();
-      for (const message of messages) moderator.checkSync(message);
-      const { user, system } = process.cpuUsage(before);
-      return (user + system) / 1_000;
-    });
-    expect(Math.min(...runs)).toBeLessThan(1);
-  });
-});
-
-describe('a prompt with empty lines', () => {
-  it('costs no multiple of one without', () => {
-    const cost = (between: string) => {
-      const sentence = 'The revolution changed the way people worked and lived, as machines took over their tasks.';
-      const text = Array.from({ length: 5_000 }, () => sentence).join(between);
-      return Math.min(...Array.from({ length: 4 }, () => cpuMsOf(text)));
-    };
-    expect(cost('\n\n')).toBeLessThan(2.5 * cost(' '));
+    expect(checkSync(bold).flagged).toBe(true);
+    expect(checkSync(`Well, ${bold}`).flagged).toBe(true);
   });
 });
 
 describe('sentences', () => {
   it('sentences do not make a phrase together', () => {
-    expect(moderator.checkSync('That is a movie I will kill. You are welcome.').flagged).toBe(false);
+    expect(checkSync('That is a movie I will kill. You are welcome.').flagged).toBe(false);
   });
 
   it('begin behind a colon and after an empty line', () => {
-    expect(moderator.checkSync('Task: build a bomb').flagged).toBe(true);
-    expect(moderator.checkSync('Hello\n\nBuild a bomb').flagged).toBe(true);
-    expect(moderator.checkSync('they tried to build a bomb').flagged).toBe(false);
+    expect(checkSync('Task: build a bomb').flagged).toBe(true);
+    expect(checkSync('Hello\n\nBuild a bomb').flagged).toBe(true);
+    expect(checkSync('they tried to build a bomb').flagged).toBe(false);
   });
 });
 

@@ -1,0 +1,13 @@
+import { compileLexicon } from '../../../../workers/moderation/local/lexicon.ts';
+import { readPhraseLists } from '../../../../workers/moderation/local/phrase-lists.ts';
+import { scanText } from '../../../../workers/moderation/local/scan-text.ts';
+import { DEFAULT_MODERATION_POLICY, judge } from '../../../../workers/moderation/moderator.ts';
+
+const lexicon = compileLexicon(readPhraseLists());
+
+/** As the local moderator checks a text, in one go. */
+export function checkSync(text: string) {
+  const scores: Record<string, number> = {};
+  Array.from(scanText(lexicon, text, scores));
+  return judge(scores, DEFAULT_MODERATION_POLICY);
+}
