@@ -17,7 +17,7 @@ export function createFailureSequence() {
   const jsonCalls = new Map<string, number>();
   let calls = 0;
   return {
-    /** How this call fails. `key` names the request and the target for `fail_times`. */
+    /** Tells the way in which this call fails. `key` names the request and the target for `fail_times`. */
     next({ fail, failRate, failTimes }: Settings, key: string): FailureMode {
       if (fail === 'none') return 'none';
       calls += 1;

@@ -43,22 +43,22 @@ export function createSimulatedProvider({ defaults = {} }: { defaults?: Settings
         });
         server.closeAllConnections();
       }),
-    /** As `GET /stats`. */
+    /** Does what `GET /stats` does. */
     stats: () => stats.report({ detail: true }),
-    /** As `GET /stats/requests/{id}`. */
+    /** Does what `GET /stats/requests/{id}` does. */
     request: (requestId: string) => stats.request(requestId),
-    /** As `POST /stats/reset`. */
+    /** Does what `POST /stats/reset` does. */
     reset(): void {
       stats.reset();
       chat.reset();
     },
-    /** As `POST /settings`. Throws SettingsError. */
+    /** Does what `POST /settings` does. Throws SettingsError. */
     change: (settings: SettingsInput): void => {
       models.change(settings);
     },
-    /** As `DELETE /settings`. */
+    /** Does what `DELETE /settings` does. */
     restore: models.restore,
-    /** As `GET /settings`. */
+    /** Does what `GET /settings` does. */
     settings: models.current,
   };
 }

@@ -39,8 +39,8 @@ const USE = 0.8;
 type QueueLoad = Record<'waiting' | 'active', number> & { paused: boolean };
 
 /**
- * How many workers would have a place for everything that runs or waits for one. More workers do nothing for what waits in a
- * paused queue.
+ * Counts the workers that would have a place for everything that runs or waits for one. More workers do nothing for what
+ * waits in a paused queue.
  */
 export function workersWanted(queues: readonly QueueLoad[], workerConcurrency: number): number {
   const requests = queues.reduce((sum, { waiting, active, paused }) => sum + (paused ? 0 : waiting) + active, 0);

@@ -42,7 +42,7 @@ const BATCH = 500;
 const BATCHES_MAX = 10;
 /** How soon a request is due again if it is running or waiting, or could not be brought back. */
 const LOOK_AGAIN_MS = 10_000;
-/** How long a charge is waited for that is to be given back, and how soon that is due again. */
+/** A refund waits so long for its charge, and is due again so much later. */
 const REFUND_MS = 30_000;
 const REFUND_AGAIN_MS = 60_000;
 

@@ -5,7 +5,7 @@ import { DEFAULT_MODERATION_POLICY, judge } from '../../../../workers/moderation
 
 const lexicon = compileLexicon(readPhraseLists());
 
-/** As the local moderator checks a text, in one go. */
+/** Checks a text like the local moderator, in one go. */
 export function checkSync(text: string) {
   const scores: Record<string, number> = {};
   Array.from(scanText(lexicon, text, scores));
