@@ -1,16 +1,21 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 
-/** What a key or a tenant takes, as windows.lua keeps it: an entry of each second. */
+/** What a key or a tenant takes, as windows.lua keeps it: its sums, then an entry of each second. */
+const SUMS_BYTES = 10;
 const ENTRY_BYTES = 14;
 const REQUESTS_AT = 4;
 const TOKENS_AT = 8;
 const TOKENS_BYTES = 6;
 
+async function readText(redis: RedisClient, hash: string): Promise<Buffer> {
+  const [text] = await redis.hmgetBuffer(hash, 'minute');
+  return text ?? Buffer.alloc(0);
+}
+
 async function entriesOf(redis: RedisClient, hash: string): Promise<Buffer[]> {
-  const [text] = await redis.hmgetBuffer(hash, 'window');
-  if (text === undefined || text === null) return [];
-  return Array.from({ length: text.length / ENTRY_BYTES }, (_, index) =>
-    text.subarray(index * ENTRY_BYTES, (index + 1) * ENTRY_BYTES),
+  const text = await readText(redis, hash);
+  return Array.from({ length: Math.floor(text.length / ENTRY_BYTES) }, (_, index) =>
+    text.subarray(SUMS_BYTES + index * ENTRY_BYTES, SUMS_BYTES + (index + 1) * ENTRY_BYTES),
   );
 }
 
@@ -19,14 +24,21 @@ export async function moveUse(redis: RedisClient, hash: string, seconds: number)
   const entries = await entriesOf(redis, hash);
   if (entries.length === 0 || seconds === 0) return;
   for (const entry of entries) entry.writeUInt32BE(entry.readUInt32BE(0) - seconds, 0);
-  await redis.hset(hash, 'window', Buffer.concat(entries));
+  const sums = (await readText(redis, hash)).subarray(0, SUMS_BYTES);
+  await redis.hset(hash, 'minute', Buffer.concat([sums, ...entries]));
 }
 
-/** The sums of the window as it was last written. */
+/** The sums of the window as it was last written. Throws if they are not those of its entries. */
 export async function usedOf(redis: RedisClient, hash: string): Promise<{ requests: number; tokens: number }> {
+  const text = await readText(redis, hash);
+  if (text.length === 0) return { requests: 0, tokens: 0 };
   const entries = await entriesOf(redis, hash);
-  return {
+  const sums = { requests: text.readUInt32BE(0), tokens: text.readUIntBE(REQUESTS_AT, TOKENS_BYTES) };
+  const added = {
     requests: entries.reduce((sum, entry) => sum + entry.readUInt32BE(REQUESTS_AT), 0),
     tokens: entries.reduce((sum, entry) => sum + entry.readUIntBE(TOKENS_AT, TOKENS_BYTES), 0),
   };
+  if (sums.requests !== added.requests || sums.tokens !== added.tokens)
+    throw new Error(`The sums of ${hash} are ${JSON.stringify(sums)}, its entries have ${JSON.stringify(added)}`);
+  return sums;
 }

@@ -59,8 +59,8 @@ local records = string.sub(KEYS[1], 1, -#id - 1)
 -- Read: windows of the key, waiting requests, flags, the account.
 local requests = count_of(KEYS[2], now)
 local throttled = throttle_log and count_of(throttle_log, now)
-local key_entries, kept_at = unpack(redis.call('HMGET', KEYS[3], 'window', 'kept'))
-local key = read_window(KEYS[3], key_entries, now)
+local key_window, kept_at = unpack(redis.call('HMGET', KEYS[3], 'minute', 'kept'))
+local key = read_window(KEYS[3], key_window, now)
 
 -- Usually none of the three exists: a record of this request, a job handed out before, a waiting job. `first` is the job with
 -- the lowest tag, and its tag.
@@ -79,7 +79,7 @@ local key_flag, tenant_flag, mean, known = unpack(named_key
 local joined, retries = not req.attempt and known, req.attempt == 'again' and known
 
 local finish_name, debt_name, hold_name = 'finishTag:' .. queue, 'debt:' .. queue, 'heldTokens:' .. req.month
-local names = { 'window', finish_name, debt_name, 'open', 'weight', 'held', hold_name, 'unpaid' }
+local names = { 'minute', finish_name, debt_name, 'open', 'weight', 'held', hold_name, 'unpaid' }
 if billed then
   names[9], names[10] = 'ledgerBalance', 'pending'
   if req.budget then names[11], names[12] = 'ledgerTokens:' .. req.month, 'pendingTokens:' .. req.month end
@@ -87,8 +87,8 @@ end
 -- A request can follow its tenant's last one directly only if requests are waiting.
 if first[1] then names[#names + 1] = 'shift:' .. queue end
 local account = redis.call('HMGET', KEYS[4], unpack(names))
-local use_entries, finish, debt, open_text, known_weight, held, held_tokens, noted = unpack(account, 1, 8)
-local use = read_window(KEYS[4], use_entries, now)
+local use_window, finish, debt, open_text, known_weight, held, held_tokens, noted = unpack(account, 1, 8)
+local use = read_window(KEYS[4], use_window, now)
 
 local completion = math.min(req.completionTokens, mean and math.ceil(mean) or MEAN_UNKNOWN)
 -- Credits, budget and allowance hold what the request is likely to take. The windows may count more.
@@ -129,7 +129,7 @@ local function reply_counted(verdict, retry_ms)
     log_request(KEYS[2], id, now)
     requests = requests + 1
     count_now(use, 1, 0)
-    redis.call('HSET', KEYS[4], 'window', use.entries)
+    redis.call('HSET', KEYS[4], 'minute', text_of_window(use))
   end
   return reply(verdict, retry_ms)
 end
@@ -300,7 +300,7 @@ local reserve = left and math.min(likely, left) or likely
 
 -- Admitted: the script writes from here on.
 count_now(key, 1, estimate)
-local key_fields = { 'window', key.entries }
+local key_fields = { 'minute', text_of_window(key) }
 if not is_batch then
   redis.call('ZADD', KEYS[2], now_text, id)
   -- A log without requests may be new, without a time to live.
@@ -332,7 +332,7 @@ local work = BASE_COST + estimate + (is_first and 0 or number_of(debt))
 local charged = math.max(1, work)
 local tag = decimal(start)
 count_now(use, is_batch and 0 or 1, estimate)
-local account_fields = { 'window', use.entries, finish_name, decimal(start + charged / req.weight) }
+local account_fields = { 'minute', text_of_window(use), finish_name, decimal(start + charged / req.weight) }
 local new_debt = work == charged and '0' or int(work - charged)
 if new_debt ~= debt then put(account_fields, debt_name, new_debt) end
 -- A request that does not follow its tenant's last one directly begins a busy period: corrections count from there.

@@ -8,7 +8,7 @@
 local now = now_ms()
 local limit = tonumber(ARGV[2])
 local requests = count_of(KEYS[1], now)
-local key = read_window(KEYS[2], redis.call('HGET', KEYS[2], 'window'), now)
+local key = read_window(KEYS[2], redis.call('HGET', KEYS[2], 'minute'), now)
 local blocked = redis.call('MGET', KEYS[3], KEYS[4])
 
 local function reply(verdict, retry_ms)

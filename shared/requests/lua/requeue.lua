@@ -9,8 +9,8 @@
 
 -- Takes one request out of the second of `time`.
 local function uncount_request(account, time)
-  local window = read_window(account, redis.call('HGET', account, 'window'), now_ms())
-  if change_second(window, second_of(time), -1, 0) then redis.call('HSET', account, 'window', window.entries) end
+  local window = read_window(account, redis.call('HGET', account, 'minute'), now_ms())
+  if change_second(window, second_of(time), -1, 0) then redis.call('HSET', account, 'minute', text_of_window(window)) end
 end
 
 local values = redis.call('HMGET', KEYS[1], 'state', 'startTag', 'acceptedAt')

@@ -20,9 +20,9 @@ local function count_again(id, minute_log, throttle_log, day_key, account, queue
     log_request(throttle_log, id, accepted_at)
     local now = now_ms()
     if now - accepted_at < MINUTE_MS then
-      local window = read_window(account, redis.call('HGET', account, 'window'), now)
+      local window = read_window(account, redis.call('HGET', account, 'minute'), now)
       count_now(window, 1, 0)
-      redis.call('HSET', account, 'window', window.entries)
+      redis.call('HSET', account, 'minute', text_of_window(window))
     end
   end
   if redis.call('EXISTS', day_key) == 1 then log_day(read_day(day_key, accepted_at)) end

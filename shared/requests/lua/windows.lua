@@ -143,10 +143,13 @@ local function wait_for_day(day, limit, now)
   return (minute + 1 + DAY_MINUTES) * MINUTE_MS - now
 end
 
--- The requests and tokens of a key or a tenant in the last minute, by the second. Field `window` of its hash has an ENTRY for
--- each second that has any, the oldest first. A second is dropped only when all of it has left the minute, so a limit
--- errs on the strict side by at most a second, and no true minute has more.
+-- The requests and tokens of a key or a tenant in the last minute, by the second. Field `minute` of its hash has their SUMS,
+-- so that nobody has to add them up again, and an ENTRY for each second that has any, the oldest first. A second is dropped
+-- only when all of it has left the minute, so a limit errs on the strict side by at most a second, and no true minute has more.
 local WINDOW_SECONDS = 60
+-- Requests, tokens.
+local SUMS = '>I4I6'
+local SUMS_BYTES = 10
 -- Second, requests, tokens.
 local ENTRY = '>I4I4I6'
 local ENTRY_BYTES = 14
@@ -162,37 +165,43 @@ local function expires_in_ms(second, now)
   return (second + 1 + WINDOW_SECONDS) * 1000 - now
 end
 
--- The server's clock was set back by so many seconds: moves all entries by as much. Written at once, or each look would
--- have to do it again.
-local function shift_to_now(hash, entries, by)
-  local moved = {}
-  for at = 1, #entries, ENTRY_BYTES do
-    local second, requests, tokens = struct.unpack(ENTRY, entries, at)
-    moved[#moved + 1] = struct.pack(ENTRY, second - by, requests, tokens)
-  end
-  entries = table.concat(moved)
-  redis.call('HSET', hash, 'window', entries)
-  return entries
+-- The text of a window, as the field has it.
+local function text_of_window(window)
+  return struct.pack(SUMS, window.requests, window.tokens) .. window.entries
 end
 
--- The window that the field `window` of a hash has (false: none), without the seconds that have left.
-local function read_window(hash, entries, now)
-  local present, newest = second_of(now), 0
-  entries = entries or ''
-  if entries ~= '' then newest = struct.unpack('>I4', entries, #entries - ENTRY_BYTES + 1) end
+-- The server's clock was set back by so many seconds: moves all entries by as much. Written at once, or each look would
+-- have to do it again.
+local function shift_to_now(hash, window, by)
+  local moved = {}
+  for at = 1, #window.entries, ENTRY_BYTES do
+    local second, requests, tokens = struct.unpack(ENTRY, window.entries, at)
+    moved[#moved + 1] = struct.pack(ENTRY, second - by, requests, tokens)
+  end
+  window.entries = table.concat(moved)
+  redis.call('HSET', hash, 'minute', text_of_window(window))
+end
+
+-- The window that the field `minute` of a hash has (false: none), without the seconds that have left.
+local function read_window(hash, text, now)
+  local present, requests, tokens, newest, from = second_of(now), 0, 0, 0, SUMS_BYTES + 1
+  text = text or ''
+  if #text > SUMS_BYTES then
+    requests, tokens = struct.unpack(SUMS, text)
+    newest = struct.unpack('>I4', text, #text - ENTRY_BYTES + 1)
+  end
+  while from < #text do
+    local second, left_requests, left_tokens = struct.unpack(ENTRY, text, from)
+    if second >= present - WINDOW_SECONDS then break end
+    requests, tokens, from = requests - left_requests, tokens - left_tokens, from + ENTRY_BYTES
+  end
+  local window = {
+    second = math.max(present, newest), requests = requests, tokens = tokens, entries = string.sub(text, from),
+  }
   if newest > present + APART_SECONDS then
-    entries, newest = shift_to_now(hash, entries, newest - present), present
+    shift_to_now(hash, window, newest - present)
+    window.second = present
   end
-  local window, from = { second = math.max(present, newest), requests = 0, tokens = 0 }, 1
-  for at = 1, #entries, ENTRY_BYTES do
-    local second, requests, tokens = struct.unpack(ENTRY, entries, at)
-    if second < present - WINDOW_SECONDS then
-      from = at + ENTRY_BYTES
-    else
-      window.requests, window.tokens = window.requests + requests, window.tokens + tokens
-    end
-  end
-  window.entries = from > 1 and string.sub(entries, from) or entries
   return window
 end
 
@@ -253,9 +262,9 @@ end
 -- Called once more is known about a request: corrects the key's tokens in the second of its acceptance.
 local function correct_tokens(hash, accepted_at, more, now)
   if more == 0 then return end
-  local window = read_window(hash, redis.call('HGET', hash, 'window'), now)
+  local window = read_window(hash, redis.call('HGET', hash, 'minute'), now)
   local is_changed, is_late = correct_second(window, accepted_at, more)
-  if is_changed then redis.call('HSET', hash, 'window', window.entries) end
+  if is_changed then redis.call('HSET', hash, 'minute', text_of_window(window)) end
   -- The window may have been empty for so long that it had expired.
   if is_late then redis.call('PEXPIRE', hash, 3 * MINUTE_MS) end
 end
@@ -263,9 +272,9 @@ end
 -- The fields of a tenant's hash about its window and its tags, for correct_finish_tag.
 local function queue_fields(queue)
   if queue == 'interactive' then
-    return { 'window', 'finishTag:interactive', 'shift:interactive', 'busySince:interactive', 'weight', 'ends:own' }
+    return { 'minute', 'finishTag:interactive', 'shift:interactive', 'busySince:interactive', 'weight', 'ends:own' }
   end
-  return { 'window', 'finishTag:' .. queue, 'shift:' .. queue, 'busySince:' .. queue, 'weight', 'ends:own' }
+  return { 'minute', 'finishTag:' .. queue, 'shift:' .. queue, 'busySince:' .. queue, 'weight', 'ends:own' }
 end
 
 -- Called once it is known what a request has taken: gives the tenant's tokens the true figure. If the request has
@@ -277,7 +286,7 @@ local function correct_finish_tag(fields, use, values, queue, accepted_at, more,
   if not values[2] then return nil end
   if more ~= 0 then
     local window = read_window(use, values[1], now)
-    if correct_second(window, accepted_at, more) then put(fields, 'window', window.entries) end
+    if correct_second(window, accepted_at, more) then put(fields, 'minute', text_of_window(window)) end
   end
   local at = #fields
   if not has_ended or queue == 'batch' then
