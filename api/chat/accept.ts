@@ -6,7 +6,7 @@ import { nameOf } from '../../shared/contracts/jobs.ts';
 import type { ChatRoute, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
 import { routesOf, servable, targetsOf, tierOf, unreadFields } from '../../shared/domain/routing.ts';
-import { unitsOf } from '../../shared/contracts/parse.ts';
+import { bytesOf } from '../../shared/contracts/parse.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { RoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
@@ -124,7 +124,7 @@ interface Prepared {
   /** MongoDB keeps the request until it has ended (see retention.ts). */
   hasIntent: boolean;
   /** Size of a large intent, which counts in the minute in which the tenant's uploads may write; else 0. */
-  pacedUnits: number;
+  pacedBytes: number;
 }
 
 /** A call that admission has decided on, with the relay that was opened for it. */
@@ -145,10 +145,10 @@ type Handlers = {
 };
 
 /** A document of MongoDB has 16 MB. */
-const KEPT_UNITS_MAX = 15 * 1024 * 1024;
+const KEPT_BYTES_MAX = 15 * 1024 * 1024;
 
 /** Smaller ones are bounded by the requests per minute. */
-const PACED_UNITS = 256 * 1024;
+const PACED_BYTES = 256 * 1024;
 
 const tooLargeToKeep = () =>
   new ServiceError(
@@ -174,8 +174,8 @@ async function prepare(
         { ...(await attemptOf(principal, endpoint, body.request)), isRetry: tries > 0 && notFound === undefined };
   const callerMayReturn = async || idempotency !== undefined;
   const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
-  const units = hasIntent ? unitsOf(body.request) : 0;
-  if (units > KEPT_UNITS_MAX) throw tooLargeToKeep();
+  const bytes = hasIntent ? bytesOf(body.request) : 0;
+  if (bytes > KEPT_BYTES_MAX) throw tooLargeToKeep();
   const asked: AdmissionCall = {
     requestId,
     principal,
@@ -192,7 +192,7 @@ async function prepare(
     retentionMs,
     traceparent,
   };
-  return { asked, callerMayReturn, hasIntent, pacedUnits: units > PACED_UNITS ? units : 0 };
+  return { asked, callerMayReturn, hasIntent, pacedBytes: bytes > PACED_BYTES ? bytes : 0 };
 }
 
 /**
@@ -201,12 +201,12 @@ async function prepare(
  */
 async function storeAndEnqueue(
   { enqueuer, intentStore, batchQueue }: AcceptDeps,
-  { asked: { principal }, hasIntent, pacedUnits, call }: Decided<Relay>,
+  { asked: { principal }, hasIntent, pacedBytes, call }: Decided<Relay>,
   { envelope, isQueued }: AdmissionOutcome<'admitted'>,
 ): Promise<void> {
   const { shard, tenantId } = principal;
   // An admitted request goes on, also while Redis cannot count it.
-  if (pacedUnits > 0) void batchQueue.takeWritten(shard, tenantId, pacedUnits).catch(() => undefined);
+  if (pacedBytes > 0) void batchQueue.takeWritten(shard, tenantId, pacedBytes).catch(() => undefined);
   if (hasIntent && call.route.async === true) {
     await intentStore.storeBeforeAnswer(shard, envelope).catch((error: unknown) => {
       // The job does not exist, so no worker has begun.
@@ -336,10 +336,10 @@ function handle<R extends Relay, Kind extends AdmissionOutcome['kind']>(
 async function acceptOnShard<R extends Relay>(deps: AcceptDeps, call: Call<R>): Answer<R> {
   const { admit, hub, restoreFromMongo, batchQueue, events } = deps;
   const prepared = await prepare(deps, call);
-  const { pacedUnits } = prepared;
+  const { pacedBytes } = prepared;
   const { requestId, principal, idempotency } = prepared.asked;
   const { shard } = principal;
-  if (pacedUnits > 0) await batchQueue.assertMayWrite(principal);
+  if (pacedBytes > 0) await batchQueue.assertMayWrite(principal);
   // From here on admit.lua counts the request.
   claimCount(call.res);
   if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);

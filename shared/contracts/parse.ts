@@ -9,16 +9,18 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-const UNITS_OF_OTHERS = 4;
+const BYTES_OF_OTHERS = 4;
+/** Written by JSON as two to six bytes. */
+const ESCAPED = /[\0-\x1f"\\\ud800-\udfff]/;
 
-/** The length of a value as JSON without writing it, nearly: its texts and names in UTF-16 units, and some for the rest. */
-export function unitsOf(value: unknown): number {
-  if (typeof value === 'string') return value.length;
-  if (typeof value !== 'object' || value === null) return UNITS_OF_OTHERS;
-  let units = UNITS_OF_OTHERS;
-  if (Array.isArray(value)) for (const item of value) units += unitsOf(item);
-  else for (const [name, item] of Object.entries(value)) units += name.length + unitsOf(item);
-  return units;
+/** The length of a value as JSON in UTF-8 without writing it, nearly: of its texts exactly, and some for the rest. */
+export function bytesOf(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(ESCAPED.test(value) ? JSON.stringify(value) : value);
+  if (typeof value !== 'object' || value === null) return BYTES_OF_OTHERS;
+  let bytes = BYTES_OF_OTHERS;
+  if (Array.isArray(value)) for (const item of value) bytes += bytesOf(item);
+  else for (const [name, item] of Object.entries(value)) bytes += bytesOf(name) + bytesOf(item);
+  return bytes;
 }
 
 /** `['messages', 3, 'content']` → `messages[3].content`. */

@@ -25,7 +25,7 @@ import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { nameOf, queueOf } from '../contracts/jobs.ts';
 import type { AnswerStorage, RequestEnvelope } from '../contracts/jobs.ts';
 import { mediaTokensOf, textOf, textsBeside } from '../contracts/message-text.ts';
-import { unitsOf } from '../contracts/parse.ts';
+import { bytesOf } from '../contracts/parse.ts';
 import type { Pseudonyms } from '../domain/pseudonyms.ts';
 import type { Principal } from '../domain/principal.ts';
 import { BYTES_PER_TOKEN, vectorTokens } from '../domain/pricing.ts';
@@ -88,10 +88,10 @@ export type AdmissionOutcome<Kind extends keyof Outcomes = keyof Outcomes> = {
   [K in Kind]: { kind: K; figures: Admission } & Outcomes[K];
 }[Kind];
 
-/** In UTF-16 units. A larger body is sent after the admission, so that a flood of refusals does not carry bodies along. */
-const BODY_UNITS_MAX = 128 * 1024;
+/** A larger body is sent after the admission, so that a flood of refusals does not carry bodies along. */
+const BODY_BYTES_MAX = 128 * 1024;
 /** A larger body counts among those of its tenant's open requests; a thousand smaller ones may stay. */
-const LARGE_UNITS = 256 * 1024;
+const LARGE_BYTES = 256 * 1024;
 
 /** A quarter of the bytes of all text, rounded up, and what is not text: the ingress has no tokenizer. */
 export function estimatePromptTokens(request: ChatRequest): number {
@@ -163,7 +163,7 @@ async function loadBalance({ accounts, accountStore }: AdmissionDeps, { tenantId
   }
 }
 
-function termsOf(deps: AdmissionDeps, call: AdmissionCall, tier: Tier, units: number): AdmissionTerms {
+function termsOf(deps: AdmissionDeps, call: AdmissionCall, tier: Tier, bytes: number): AdmissionTerms {
   const { routing, pseudonyms } = deps;
   const { principal, endpoint, request, rates } = call;
   const { entityId, maxTokens, metadataJson } = request;
@@ -179,7 +179,7 @@ function termsOf(deps: AdmissionDeps, call: AdmissionCall, tier: Tier, units: nu
     promptMostTokens: promptTokens + (isFree ? 0 : promptTokensAbove(request)),
     maxTokens,
     countedTokens: countedTokensOf(request, promptTokens, call.countedTokens),
-    largeBytes: units > LARGE_UNITS ? units : undefined,
+    largeBytes: bytes > LARGE_BYTES ? bytes : undefined,
     metadataJson,
     entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),
   };
@@ -209,16 +209,16 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   }
 
   return async (asked) => {
-    const units = unitsOf(asked.request);
-    if (isFull(units > LARGE_UNITS)) throw noRoom();
+    const bytes = bytesOf(asked.request);
+    if (isFull(bytes > LARGE_BYTES)) throw noRoom();
     const table = routing.current();
     const tier = asked.tier ?? tierOf(table, asked.request, asked.principal.defaultModel);
     const request = fitRequest(table, tier, asked.request);
     const call = request === asked.request ? asked : { ...asked, request };
-    const terms = termsOf(deps, call, tier, units);
+    const terms = termsOf(deps, call, tier, bytes);
     const envelope = toEnvelope(call, terms);
-    const body = call.isEnqueuedAtOnce && units <= BODY_UNITS_MAX ? JSON.stringify(envelope) : undefined;
-    const isQueued = body !== undefined && body.length <= BODY_UNITS_MAX;
+    const body = call.isEnqueuedAtOnce && bytes <= BODY_BYTES_MAX ? JSON.stringify(envelope) : undefined;
+    const isQueued = body !== undefined && Buffer.byteLength(body) <= BODY_BYTES_MAX;
     if (isQueued) terms.body = body;
     let admission = await tryOnce(call, terms);
     if (admission.verdict === 'balance_missing') {

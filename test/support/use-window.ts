@@ -12,8 +12,7 @@ async function readText(redis: RedisClient, hash: string): Promise<Buffer> {
   return text ?? Buffer.alloc(0);
 }
 
-async function entriesOf(redis: RedisClient, hash: string): Promise<Buffer[]> {
-  const text = await readText(redis, hash);
+function entriesOf(text: Buffer): Buffer[] {
   return Array.from({ length: Math.floor(text.length / ENTRY_BYTES) }, (_, index) =>
     text.subarray(SUMS_BYTES + index * ENTRY_BYTES, SUMS_BYTES + (index + 1) * ENTRY_BYTES),
   );
@@ -21,18 +20,19 @@ async function entriesOf(redis: RedisClient, hash: string): Promise<Buffer[]> {
 
 /** Moves what a key or a tenant has taken so far this many seconds into the past. */
 export async function moveUse(redis: RedisClient, hash: string, seconds: number): Promise<void> {
-  const entries = await entriesOf(redis, hash);
+  const text = await readText(redis, hash);
+  const entries = entriesOf(text);
   if (entries.length === 0 || seconds === 0) return;
   for (const entry of entries) entry.writeUInt32BE(entry.readUInt32BE(0) - seconds, 0);
-  const sums = (await readText(redis, hash)).subarray(0, SUMS_BYTES);
-  await redis.hset(hash, 'minute', Buffer.concat([sums, ...entries]));
+  // The entries are parts of the text.
+  await redis.hset(hash, 'minute', text);
 }
 
 /** The sums of the window as it was last written. Throws if they are not those of its entries. */
 export async function usedOf(redis: RedisClient, hash: string): Promise<{ requests: number; tokens: number }> {
   const text = await readText(redis, hash);
   if (text.length === 0) return { requests: 0, tokens: 0 };
-  const entries = await entriesOf(redis, hash);
+  const entries = entriesOf(text);
   const sums = { requests: text.readUInt32BE(0), tokens: text.readUIntBE(REQUESTS_AT, TOKENS_BYTES) };
   const added = {
     requests: entries.reduce((sum, entry) => sum + entry.readUInt32BE(REQUESTS_AT), 0),

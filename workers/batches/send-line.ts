@@ -55,7 +55,8 @@ export interface SendLineDeps {
 }
 
 /**
- * What a line waits for after a temporary refusal; a suspension is one, because it may be lifted. After any other
+ * What a line waits for after a temporary refusal; a suspension is one, because it may be lifted, and so is a key that
+ * this process knows by its last revision. After any other
  * refusal the line fails (docs/spec.md#batch-lines).
  */
 const WAITS: Partial<Record<Refusal, BatchWait>> = {
@@ -69,6 +70,7 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
   credits_in_flight: 'credits',
   budget_in_flight: 'budget',
   suspended: 'account',
+  changed: 'account',
   queue: 'queue',
   moved: 'queue',
   moving: 'queue',

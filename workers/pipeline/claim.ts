@@ -263,7 +263,8 @@ export function createLease(log: Logger, options: LeaseOptions): Lease {
     async cover(tokens, isNew) {
       holdings.begin(tokens);
       const least = Math.min(maxTokens, LEAST_ANSWER_TOKENS);
-      if (isNew || granted() < least) await renew(needs(least, maxTokens, overdraft));
+      // Vectors are no tokens, but their prompt has to be held.
+      if (isNew || granted() < Math.max(1, least)) await renew(needs(least, maxTokens, overdraft));
       if (granted() === 0) exhaust();
       signal.throwIfAborted();
       return granted() === Infinity;

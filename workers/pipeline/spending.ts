@@ -21,7 +21,7 @@ export interface HoldTerms {
 function paidTokens({ rates }: HoldTerms, held: Hold, promptTokens: number): number {
   const left = held.micro - priceUsage({ promptTokens, completionTokens: 0 }, rates);
   if (rates.completionMicro > 0) return Math.floor(left / rates.completionMicro);
-  return left >= 0 ? Infinity : 0;
+  return left >= 0 ? Infinity : -1;
 }
 
 /** Returns how many tokens of the answer the hold covers; Infinity: the longest answer. */
@@ -294,7 +294,9 @@ export function spendOn(asks: readonly Ask[], last: Usage): Spend | undefined {
  */
 export async function estimateUsage(asked: readonly ChatMessage[], text: string, maxTokens: number): Promise<Usage> {
   const tokenizer = await loadTokenizer();
-  const count = await tokenizer.count([...asked.map(textOf), text]);
-  const completionTokens = Math.min(maxTokens, count(text));
+  // Vectors are no tokens; as text they would take seconds to count.
+  const said = maxTokens === 0 ? '' : text;
+  const count = await tokenizer.count([...asked.map(textOf), said]);
+  const completionTokens = Math.min(maxTokens, count(said));
   return { promptTokens: countPrompt(asked, count), completionTokens, estimated: true };
 }

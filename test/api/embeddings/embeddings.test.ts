@@ -80,6 +80,17 @@ describe('POST /embeddings', () => {
     expect(service.provider.request(requestIdOf(answer))).toBeUndefined();
   });
 
+  it.each([
+    ['of a test key', { key: { mode: 'test' } }],
+    ['of a tenant with a budget', { tenant: { monthly_token_budget: 100_000 } }],
+    ['of a tenant with credits', {}],
+  ])('reads tokens that stand for more text than others: %s', async (_whose, options) => {
+    const { key } = await service.startTenant(options);
+
+    // 128 blanks each.
+    expect((await post({ input: [58_040, 58_040, 58_040, 58_040], dimensions: 64 }, key)).status).toBe(200);
+  });
+
   it('takes 2,048 inputs, and null for whatever is left out', async () => {
     const answer = await post({
       input: Array.from({ length: 2_048 }, (_none, index) => `text ${index}`),

@@ -7,6 +7,7 @@ import type { BatchLab } from '../../support/batch-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
 import { useService } from '../../support/use-service.ts';
 import { usedOf } from '../../support/use-window.ts';
+import { apiOf } from '../../support/tenant-api.ts';
 import { waitFor } from '../../support/wait-for.ts';
 let lab: BatchLab;
 const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
@@ -129,6 +130,15 @@ describe('a batch that cannot go on', () => {
     expect(await completed(batchId)).toMatchObject({ completed: 0, failed: 5 });
     const lines = await lab.lines(batchId);
     expect(new Set(lines.map(({ error }) => error?.code))).toEqual(new Set(['invalid_api_key']));
+  });
+
+  it('goes on when its key is changed', async () => {
+    const tenant = await service.startTenant({ credits: 0, key: { scopes: ['*'] } });
+    const batchId = await lab.submit(tenant, contents(5));
+    await lab.until(batchId, 'to wait', ({ waitingFor }) => waitingFor === 'credits');
+    expect((await apiOf(service, tenant.key)('post', `/keys/${tenant.keyId}/rotate`, {})).status).toBe(200);
+    await service.admin('post', `/tenants/${tenant.tenantId}/credits`, { credits: 10_000, reason: 'test' });
+    expect(await completed(batchId)).toMatchObject({ completed: 5, failed: 0 });
   });
 
   it('fails what is left when its key has lost the scope for it', async () => {
