@@ -1,13 +1,11 @@
 import Joi from 'joi';
 
 import { TIERS } from '../../shared/contracts/chat-request.ts';
-import type { Tier } from '../../shared/contracts/chat-request.ts';
 import { listQuerySchema, parseListQuery, toListPage } from '../../shared/contracts/list-page.ts';
 import type { ListQuery } from '../../shared/contracts/list-page.ts';
 import { checkAgainst } from '../../shared/contracts/parse.ts';
 import { toCredits } from '../../shared/domain/pricing.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
-import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { LOGGED_STATUSES } from '../../shared/mongo/requests/request-log.ts';
 import type { LogFilter, RequestLog, RequestLogRow } from '../../shared/mongo/requests/request-log.ts';
 import { defineEndpoint, exampleList, json, ok } from '../contract/endpoint.ts';
@@ -33,8 +31,8 @@ export interface ChatRequestListDeps {
   requestLog: RequestLog;
 }
 
-const CODES = Object.keys(ERRORS);
-const moment = (description: string) => nullable(number(`${description}, in Unix seconds with decimals.`));
+export const CODES = Object.keys(ERRORS);
+export const momentOrNull = (description: string) => nullable(number(`${description}, in Unix seconds with decimals.`));
 
 const fields = {
   id: id('req'),
@@ -50,13 +48,13 @@ const fields = {
   prompt_tokens: nullable(integer()),
   completion_tokens: nullable(integer()),
   credits: nullable(number('Charged.')),
-  accepted_at: moment('Time of acceptance or refusal'),
-  started_at: moment('When a worker began'),
-  first_token_at: moment('When the first text was released'),
-  finished_at: moment('Time of the end'),
+  accepted_at: momentOrNull('Time of acceptance or refusal'),
+  started_at: momentOrNull('When a worker began'),
+  first_token_at: momentOrNull('When the first text was released'),
+  finished_at: momentOrNull('Time of the end'),
 };
 
-const momentOf = (ms: number | undefined) => (ms === undefined ? null : ms / 1000);
+export const momentOf = (ms: number | undefined) => (ms === undefined ? null : ms / 1000);
 
 /** Without what only operators read: providers, their cost and the reason of a failure. */
 const toSummary = (row: RequestLogRow) =>
@@ -97,56 +95,60 @@ const EXAMPLE = toSummary({
   costMicro: 60_000_000,
 });
 
-interface Parameters {
-  status?: RequestLogRow['status'];
-  model?: Tier;
-  key_id?: string;
-  error_code?: ErrorCode;
-  start_time?: string;
-  end_time?: string;
-}
-
 const once: Joi.LanguageMessages = { 'string.base': '{{#label}} must be given once' };
+export const idOf = (prefix: string, noun: string) =>
+  Joi.string()
+    .pattern(new RegExp(`^${prefix}_[0-9A-Za-z]{24}$`))
+    .messages({ ...once, 'string.pattern.base': `{{#label}} must be the id of ${noun}` });
 const seconds = Joi.string()
   .pattern(/^\d{1,11}$/)
   .messages({ ...once, 'string.pattern.base': '{{#label}} must be Unix seconds' });
-const schema = Joi.object<Parameters>({
-  status: Joi.string()
-    .valid(...LOGGED_STATUSES)
-    .description('Only with this status.'),
-  model: Joi.string()
-    .valid(...TIERS)
-    .description('Only of this tier.'),
-  key_id: Joi.string()
-    .pattern(/^key_[0-9A-Za-z]{24}$/)
-    .messages({ ...once, 'string.pattern.base': '{{#label}} must be the id of an API key' })
-    .description('Only of this key.'),
+
+/** Parameters of every list of ends. */
+export const LOG_PARAMETERS = {
+  key_id: idOf('key', 'an API key').description('Only of this key.'),
   error_code: Joi.string()
     .valid(...CODES)
     .description('Only with this code.'),
   start_time: seconds.description('Only then or later, in Unix seconds.'),
   end_time: seconds.description('Only before then, in Unix seconds.'),
-}).unknown();
-
-const query: QueryRule<{ list: ListQuery; filter: LogFilter }> = {
-  schemas: [schema, listQuerySchema],
-  read(given) {
-    const list = parseListQuery(given);
-    checkAgainst(schema, given);
-    const { status, model, key_id: keyId, error_code: code, start_time: start, end_time: end } = given as Parameters;
-    return {
-      list,
-      filter: {
-        ...(status === undefined ? {} : { status }),
-        ...(model === undefined ? {} : { tier: model }),
-        ...(keyId === undefined ? {} : { keyId }),
-        ...(code === undefined ? {} : { code }),
-        ...(start === undefined ? {} : { from: Number(start) * 1000 }),
-        ...(end === undefined ? {} : { before: Number(end) * 1000 }),
-      },
-    };
-  },
 };
+export const STATUS = Joi.string()
+  .valid(...LOGGED_STATUSES)
+  .description('Only with this status.');
+export const TIER = Joi.string()
+  .valid(...TIERS)
+  .description('Only of this tier.');
+
+/** The field of the log that a parameter names. */
+const LOG_FIELDS: Readonly<Record<string, keyof LogFilter>> = {
+  tenant_id: 'tenantId',
+  key_id: 'keyId',
+  error_code: 'code',
+  status: 'status',
+  tier: 'tier',
+  model: 'tier',
+  provider: 'provider',
+  start_time: 'from',
+  end_time: 'before',
+};
+
+/** Reads the parameters that a list has of `LOG_FIELDS`, and no others: who may not see a field does not search by it. */
+export function logQueryOf(own: Record<string, Joi.Schema>): QueryRule<{ list: ListQuery; filter: LogFilter }> {
+  const schema = Joi.object(own).unknown();
+  return {
+    schemas: [schema, listQuerySchema],
+    read(query) {
+      const list = parseListQuery(query);
+      checkAgainst(schema, query);
+      const given = Object.entries(query).filter(([name, value]) => Object.hasOwn(own, name) && value !== undefined);
+      const valueOf = (name: string, value: unknown) => (name.endsWith('_time') ? Number(value) * 1000 : value);
+      const filter = given.map(([name, value]) => [LOG_FIELDS[name], valueOf(name, value)] as const);
+      // The schema has checked the values.
+      return { list, filter: Object.fromEntries(filter) as LogFilter };
+    },
+  };
+}
 
 /** The ends of requests (docs/spec.md#look-up-and-cancelling). */
 export const listChatRequests = defineEndpoint({
@@ -158,7 +160,7 @@ export const listChatRequests = defineEndpoint({
   summary: 'List chat requests',
   description:
     'Requests are listed a second after their end, without any text, and kept for a time that the operator sets. Of refused ones, the first few of each key, code and minute are listed.',
-  query,
+  query: logQueryOf({ status: STATUS, model: TIER, ...LOG_PARAMETERS }),
   answers: {
     200: json('A page of requests.', named('ChatRequestList', pageSchema(named('ChatRequestSummary', object(fields))))),
   },

@@ -1,22 +1,21 @@
 import Joi from 'joi';
 
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
-import type { Tier } from '../../../shared/contracts/chat-request.ts';
-import { listQuerySchema, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
-import type { ListQuery } from '../../../shared/contracts/list-page.ts';
-import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { toCredits } from '../../../shared/domain/pricing.ts';
-import { ERRORS } from '../../../shared/errors/codes.ts';
-import type { ErrorCode } from '../../../shared/errors/codes.ts';
 import { LOGGED_STATUSES } from '../../../shared/mongo/requests/request-log.ts';
-import type {
-  LogFilter,
-  RefusalCountRow,
-  RequestLog,
-  RequestLogRow,
-} from '../../../shared/mongo/requests/request-log.ts';
+import type { RefusalCountRow, RequestLog, RequestLogRow } from '../../../shared/mongo/requests/request-log.ts';
+import {
+  CODES,
+  LOG_PARAMETERS,
+  STATUS,
+  TIER,
+  idOf,
+  logQueryOf,
+  momentOf,
+  momentOrNull,
+} from '../../chat/chat-request-list.ts';
 import { defineAdminEndpoint, exampleList, json, ok } from '../../contract/endpoint.ts';
-import type { QueryRule } from '../../contract/endpoint.ts';
 import {
   constant,
   id,
@@ -34,9 +33,6 @@ import {
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS, found } from '../../contract/path-parameters.ts';
-
-const momentOrNull = (description: string) => nullable(number(`${description}, in Unix seconds with decimals.`));
-const CODES = Object.keys(ERRORS);
 
 const fields = {
   id: id('req'),
@@ -82,8 +78,6 @@ const fields = {
   }),
 };
 
-const momentOf = (ms: number | undefined) => (ms === undefined ? null : ms / 1000);
-
 function toResource(row: RequestLogRow) {
   const { attempts = [], spend } = row;
   return {
@@ -125,69 +119,12 @@ function toResource(row: RequestLogRow) {
   } satisfies FieldsOf<typeof fields>;
 }
 
-interface Parameters {
-  tenant_id?: string;
-  key_id?: string;
-  error_code?: ErrorCode;
-  start_time?: string;
-  end_time?: string;
-  status?: RequestLogRow['status'];
-  tier?: Tier;
-  provider?: string;
-}
+const refusalParameters = { tenant_id: idOf('ten', 'a tenant').description('Only of this tenant.'), ...LOG_PARAMETERS };
 
-const once: Joi.LanguageMessages = { 'string.base': '{{#label}} must be given once' };
-const idOf = (prefix: string, noun: string) =>
-  Joi.string()
-    .pattern(new RegExp(`^${prefix}_[0-9A-Za-z]{24}$`))
-    .messages({ ...once, 'string.pattern.base': `{{#label}} must be the id of ${noun}` });
-const seconds = Joi.string()
-  .pattern(/^\d{1,11}$/)
-  .messages({ ...once, 'string.pattern.base': '{{#label}} must be Unix seconds' });
-
-const refusalParameters = {
-  tenant_id: idOf('ten', 'a tenant').description('Only of this tenant.'),
-  key_id: idOf('key', 'an API key').description('Only of this key.'),
-  error_code: Joi.string()
-    .valid(...CODES)
-    .description('Only with this code.'),
-  start_time: seconds.description('Only then or later, in Unix seconds.'),
-  end_time: seconds.description('Only before then, in Unix seconds.'),
-};
-
-function queryOf(own: Joi.PartialSchemaMap): QueryRule<{ list: ListQuery; filter: LogFilter }> {
-  const schema = Joi.object<Parameters>(own).unknown();
-  return {
-    schemas: [schema, listQuerySchema],
-    read(query) {
-      const list = parseListQuery(query);
-      checkAgainst(schema, query);
-      const { tenant_id, key_id, error_code, start_time, end_time, status, tier, provider } = query;
-      const all = {
-        tenantId: tenant_id,
-        keyId: key_id,
-        code: error_code,
-        status,
-        tier,
-        provider,
-        from: start_time === undefined ? undefined : Number(start_time) * 1000,
-        before: end_time === undefined ? undefined : Number(end_time) * 1000,
-      };
-      // Without the absent ones these are the fields of a LogFilter.
-      const filter = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as LogFilter;
-      return { list, filter };
-    },
-  };
-}
-
-const requestsQuery = queryOf({
+const requestsQuery = logQueryOf({
   ...refusalParameters,
-  status: Joi.string()
-    .valid(...LOGGED_STATUSES)
-    .description('Only with this status.'),
-  tier: Joi.string()
-    .valid(...TIERS)
-    .description('Only of this tier.'),
+  status: STATUS,
+  tier: TIER,
   provider: Joi.string().max(63).description('Only those whose last call was of this provider.'),
 });
 
@@ -295,7 +232,7 @@ const listRefusals = defineAdminEndpoint({
   summary: 'List refusals by key and minute',
   description:
     'Requests of known keys that were answered 400, 401, 402, 403 or 429 before they were accepted, counted by key, code and minute.',
-  query: queryOf(refusalParameters),
+  query: logQueryOf(refusalParameters),
   answers: {
     200: json('A page of counts.', named('RefusalList', pageSchema(named('Refusal', object(refusalFields))))),
   },

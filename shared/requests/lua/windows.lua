@@ -271,9 +271,6 @@ end
 
 -- The fields of a tenant's hash about its window and its tags, for correct_finish_tag.
 local function queue_fields(queue)
-  if queue == 'interactive' then
-    return { 'minute', 'finishTag:interactive', 'shift:interactive', 'busySince:interactive', 'weight', 'ends:own' }
-  end
   return { 'minute', 'finishTag:' .. queue, 'shift:' .. queue, 'busySince:' .. queue, 'weight', 'ends:own' }
 end
 
