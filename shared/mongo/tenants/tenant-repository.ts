@@ -104,11 +104,10 @@ export function createTenantRepository(connection: Connection) {
       return (await tenants.findById(tenantId).lean()) ?? undefined;
     },
 
-    /** Undefined: no such tenant. */
+    /** A closed tenant stays as it is. Undefined: no such tenant. */
     async update(tenantId: string, changes: TenantChanges): Promise<TenantRow | undefined> {
-      // A closed tenant stays suspended, whoever changes it at the same time.
-      const open = changes.status === undefined ? {} : { closedAt: { $exists: false } };
-      await tenants.updateOne({ _id: tenantId, ...open }, toFieldUpdate(changes, NULL_IS_A_VALUE));
+      const open = { _id: tenantId, closedAt: { $exists: false } };
+      await tenants.updateOne(open, toFieldUpdate(changes, NULL_IS_A_VALUE));
       return (await tenants.findById(tenantId).lean()) ?? undefined;
     },
   };

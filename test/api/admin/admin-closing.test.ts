@@ -74,7 +74,8 @@ describe('a closed tenant', () => {
     const again = await service.admin('delete', path);
     expect([first.status, again.status]).toEqual([202, 202]);
     expect((await service.admin('patch', path, { status: 'active' })).status).toBe(409);
+    expect((await service.admin('patch', path, { rpm: 5, name: 'x' })).status).toBe(409);
     expect((await service.admin('post', `${path}/keys`, { name: 'k' })).status).toBe(409);
-    expect((await service.admin('get', path)).body).toMatchObject({ status: 'closed' });
+    expect((await service.admin('get', path)).body).toEqual(again.body);
   });
 });
