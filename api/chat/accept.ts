@@ -174,8 +174,8 @@ async function prepare(
         { ...(await attemptOf(principal, endpoint, body.request)), isRetry: tries > 0 && notFound === undefined };
   const callerMayReturn = async || idempotency !== undefined;
   const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
-  const bytes = hasIntent ? bytesOf(body.request) : 0;
-  if (bytes > KEPT_BYTES_MAX) throw tooLargeToKeep();
+  const bytes = bytesOf(body.request);
+  if (hasIntent && bytes > KEPT_BYTES_MAX) throw tooLargeToKeep();
   const asked: AdmissionCall = {
     requestId,
     principal,
@@ -183,6 +183,7 @@ async function prepare(
     tier,
     stream,
     request: body.request,
+    bytes,
     channel: async ? '' : hub.channelOf(principal.shard),
     idempotency,
     attempt,
@@ -192,7 +193,7 @@ async function prepare(
     retentionMs,
     traceparent,
   };
-  return { asked, callerMayReturn, hasIntent, pacedBytes: bytes > PACED_BYTES ? bytes : 0 };
+  return { asked, callerMayReturn, hasIntent, pacedBytes: hasIntent && bytes > PACED_BYTES ? bytes : 0 };
 }
 
 /**

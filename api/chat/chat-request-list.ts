@@ -11,7 +11,9 @@ import type { LogFilter, RequestLog, RequestLogRow } from '../../shared/mongo/re
 import { defineEndpoint, exampleList, json, ok } from '../contract/endpoint.ts';
 import type { QueryRule } from '../contract/endpoint.ts';
 import {
+  ONCE,
   constant,
+  givenId,
   id,
   integer,
   named,
@@ -95,18 +97,13 @@ const EXAMPLE = toSummary({
   costMicro: 60_000_000,
 });
 
-const once: Joi.LanguageMessages = { 'string.base': '{{#label}} must be given once' };
-export const idOf = (prefix: string, noun: string) =>
-  Joi.string()
-    .pattern(new RegExp(`^${prefix}_[0-9A-Za-z]{24}$`))
-    .messages({ ...once, 'string.pattern.base': `{{#label}} must be the id of ${noun}` });
 const seconds = Joi.string()
   .pattern(/^\d{1,11}$/)
-  .messages({ ...once, 'string.pattern.base': '{{#label}} must be Unix seconds' });
+  .messages({ ...ONCE, 'string.pattern.base': '{{#label}} must be Unix seconds' });
 
 /** Parameters of every list of ends. */
 export const LOG_PARAMETERS = {
-  key_id: idOf('key', 'an API key').description('Only of this key.'),
+  key_id: givenId('key', 'an API key').messages(ONCE).description('Only of this key.'),
   error_code: Joi.string()
     .valid(...CODES)
     .description('Only with this code.'),
@@ -121,7 +118,7 @@ export const TIER = Joi.string()
   .description('Only of this tier.');
 
 /** The field of the log that a parameter names. */
-const LOG_FIELDS: Readonly<Record<string, keyof LogFilter>> = {
+const LOG_FIELDS = {
   tenant_id: 'tenantId',
   key_id: 'keyId',
   error_code: 'code',
@@ -131,21 +128,24 @@ const LOG_FIELDS: Readonly<Record<string, keyof LogFilter>> = {
   provider: 'provider',
   start_time: 'from',
   end_time: 'before',
-};
+} as const satisfies Record<string, keyof LogFilter>;
+type LogParameter = keyof typeof LOG_FIELDS;
 
 /** Reads the parameters that a list has of `LOG_FIELDS`, and no others: who may not see a field does not search by it. */
-export function logQueryOf(own: Record<string, Joi.Schema>): QueryRule<{ list: ListQuery; filter: LogFilter }> {
-  const schema = Joi.object(own).unknown();
+export function logQueryOf(
+  own: Partial<Record<LogParameter, Joi.Schema>>,
+): QueryRule<{ list: ListQuery; filter: LogFilter }> {
+  const schema = Joi.object<Partial<Record<LogParameter, string>>>(own).unknown();
+  // Their names are ours.
+  const names = Object.keys(own) as LogParameter[];
   return {
     schemas: [schema, listQuerySchema],
     read(query) {
       const list = parseListQuery(query);
       checkAgainst(schema, query);
-      const given = Object.entries(query).filter(([name, value]) => Object.hasOwn(own, name) && value !== undefined);
-      const valueOf = (name: string, value: unknown) => (name.endsWith('_time') ? Number(value) * 1000 : value);
-      const filter = given.map(([name, value]) => [LOG_FIELDS[name], valueOf(name, value)] as const);
-      // The schema has checked the values.
-      return { list, filter: Object.fromEntries(filter) as LogFilter };
+      const given = names.filter((name) => query[name] !== undefined);
+      const valueOf = (name: LogParameter) => (name.endsWith('_time') ? Number(query[name]) * 1000 : query[name]);
+      return { list, filter: Object.fromEntries(given.map((name) => [LOG_FIELDS[name], valueOf(name)])) };
     },
   };
 }

@@ -1,4 +1,4 @@
-import type Joi from 'joi';
+import Joi from 'joi';
 
 import { numberBetween, wholeNumberBetween } from '../../shared/contracts/chat-request.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
@@ -91,10 +91,13 @@ export function time(description?: string): JsonSchema {
 }
 
 /** An id (docs/spec.md#conventions): its prefix and 24 base62 characters. */
+/** The pattern of the ids that `newId` makes. */
+export const idPattern = (prefix: string) => `^${prefix}_[0-9A-Za-z]{24}$`;
+
 export function id(prefix: string, description?: string): JsonSchema {
   return {
     type: 'string',
-    pattern: `^${prefix}_[0-9A-Za-z]{24}$`,
+    pattern: idPattern(prefix),
     ...(description === undefined ? {} : { description }),
   };
 }
@@ -170,6 +173,15 @@ export const errorSchema = named('Error', object({ error: errorObjectSchema }));
 const UNIX_SECONDS_MAX = 253_402_300_799;
 /** The micro-credits of a larger sum would exceed the range in which numbers are exact. */
 const CREDITS_MAX = 1_000_000_000;
+
+/** An id in what a caller sends; `noun` with its article. */
+export const givenId = (prefix: string, noun: string) =>
+  Joi.string()
+    .pattern(new RegExp(idPattern(prefix)))
+    .messages({ 'string.pattern.base': `{{#label}} must be the id of ${noun}` });
+
+/** joi would demand a string, but a value of a query that is not a string can only be an array: it was repeated. */
+export const ONCE: Joi.LanguageMessages = { 'string.base': '{{#label}} must be given once' };
 
 /** A whole number within bounds. */
 export const countSchema = (min: number, max: number) => wholeNumberBetween(min, max);

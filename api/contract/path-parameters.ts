@@ -2,7 +2,7 @@ import type { Request } from 'express';
 
 import { ROUTED_TIERS } from '../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import { id, oneOf, text } from './json-schema.ts';
+import { id, idPattern, oneOf, text } from './json-schema.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 interface PathParameter {
@@ -22,7 +22,7 @@ function idOf(prefix: string, noun: string, example: string): PathParameter {
     schema,
     example: `${prefix}_${example}`,
     unknown: `There is no ${noun} with this id.`,
-    pattern: new RegExp(`^${prefix}_[0-9A-Za-z]{24}$`),
+    pattern: new RegExp(idPattern(prefix)),
   };
 }
 

@@ -64,6 +64,8 @@ export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof Admi
   tier?: Tier;
   stream: boolean;
   request: ChatRequest;
+  /** Of the request, where its caller has counted them by `bytesOf`: those of a large one take long. */
+  bytes?: number;
   /** Redis keeps the answer this long after its end; milliseconds. */
   retentionMs: number;
   /** Undefined: only Redis has the answer, as a stream, and a request that Redis loses is not admitted again. */
@@ -209,7 +211,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   }
 
   return async (asked) => {
-    const bytes = bytesOf(asked.request);
+    const bytes = asked.bytes ?? bytesOf(asked.request);
     if (isFull(bytes > LARGE_BYTES)) throw noRoom();
     const table = routing.current();
     const tier = asked.tier ?? tierOf(table, asked.request, asked.principal.defaultModel);

@@ -1,11 +1,14 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 
-/** What a key or a tenant takes, as windows.lua keeps it: its sums, then an entry of each second. */
+/** The text of a window (windows.lua) has its sums, then an entry of each second: the second and an amount like the sums. */
 const SUMS_BYTES = 10;
-const ENTRY_BYTES = 14;
-const REQUESTS_AT = 4;
-const TOKENS_AT = 8;
-const TOKENS_BYTES = 6;
+const SECOND_BYTES = 4;
+const ENTRY_BYTES = SECOND_BYTES + SUMS_BYTES;
+
+const amountAt = (part: Buffer, at: number) => ({
+  requests: part.readUInt32BE(at),
+  tokens: part.readUIntBE(at + 4, 6),
+});
 
 async function readText(redis: RedisClient, hash: string): Promise<Buffer> {
   const [text] = await redis.hmgetBuffer(hash, 'minute');
@@ -32,11 +35,11 @@ export async function moveUse(redis: RedisClient, hash: string, seconds: number)
 export async function usedOf(redis: RedisClient, hash: string): Promise<{ requests: number; tokens: number }> {
   const text = await readText(redis, hash);
   if (text.length === 0) return { requests: 0, tokens: 0 };
-  const entries = entriesOf(text);
-  const sums = { requests: text.readUInt32BE(0), tokens: text.readUIntBE(REQUESTS_AT, TOKENS_BYTES) };
+  const sums = amountAt(text, 0);
+  const amounts = entriesOf(text).map((entry) => amountAt(entry, SECOND_BYTES));
   const added = {
-    requests: entries.reduce((sum, entry) => sum + entry.readUInt32BE(REQUESTS_AT), 0),
-    tokens: entries.reduce((sum, entry) => sum + entry.readUIntBE(TOKENS_AT, TOKENS_BYTES), 0),
+    requests: amounts.reduce((sum, { requests }) => sum + requests, 0),
+    tokens: amounts.reduce((sum, { tokens }) => sum + tokens, 0),
   };
   if (sums.requests !== added.requests || sums.tokens !== added.tokens)
     throw new Error(`The sums of ${hash} are ${JSON.stringify(sums)}, its entries have ${JSON.stringify(added)}`);

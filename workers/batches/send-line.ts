@@ -55,9 +55,8 @@ export interface SendLineDeps {
 }
 
 /**
- * What a line waits for after a temporary refusal; a suspension is one, because it may be lifted, and so is a key that
- * this process knows by its last revision. After any other
- * refusal the line fails (docs/spec.md#batch-lines).
+ * A line waits for this after a temporary refusal: that of a suspension, too, which may be lifted, and that of a key of
+ * which this process still has the revision before. After any other refusal the line fails (docs/spec.md#batch-lines).
  */
 const WAITS: Partial<Record<Refusal, BatchWait>> = {
   tpm: 'tpm',

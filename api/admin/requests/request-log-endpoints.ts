@@ -10,14 +10,15 @@ import {
   LOG_PARAMETERS,
   STATUS,
   TIER,
-  idOf,
   logQueryOf,
   momentOf,
   momentOrNull,
 } from '../../chat/chat-request-list.ts';
 import { defineAdminEndpoint, exampleList, json, ok } from '../../contract/endpoint.ts';
 import {
+  ONCE,
   constant,
+  givenId,
   id,
   integer,
   listOf,
@@ -119,7 +120,10 @@ function toResource(row: RequestLogRow) {
   } satisfies FieldsOf<typeof fields>;
 }
 
-const refusalParameters = { tenant_id: idOf('ten', 'a tenant').description('Only of this tenant.'), ...LOG_PARAMETERS };
+const refusalParameters = {
+  tenant_id: givenId('ten', 'a tenant').messages(ONCE).description('Only of this tenant.'),
+  ...LOG_PARAMETERS,
+};
 
 const requestsQuery = logQueryOf({
   ...refusalParameters,

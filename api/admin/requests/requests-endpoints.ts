@@ -20,6 +20,7 @@ import {
   time,
   toSecondsOrNull,
   countSchema,
+  givenId,
   unixSecondsSchema,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
@@ -30,11 +31,6 @@ import { SKIP_REASONS } from './replay-rules.ts';
 const LIMIT_MAX = 500;
 const LIMIT = 100;
 const IDS_MAX = 100;
-
-const idOf = (prefix: string, noun: string) =>
-  Joi.string()
-    .pattern(new RegExp(`^${prefix}_[0-9A-Za-z]{24}$`))
-    .messages({ 'string.pattern.base': `{{#label}} must be the id of a ${noun}` });
 
 interface NewReplay {
   start_time?: number;
@@ -51,7 +47,7 @@ interface NewReplay {
 const newReplaySchema = Joi.object<NewReplay, true>({
   start_time: unixSecondsSchema(0).description('Only what failed then or later, in Unix seconds.'),
   end_time: unixSecondsSchema(0).description('Only what failed before then, in Unix seconds.'),
-  tenant_id: idOf('ten', 'tenant').description('Only of this tenant.'),
+  tenant_id: givenId('ten', 'a tenant').description('Only of this tenant.'),
   error_code: Joi.string()
     .valid(...OUTAGE_CODES)
     .description('Only what failed with this code.'),
@@ -61,7 +57,7 @@ const newReplaySchema = Joi.object<NewReplay, true>({
       '`keyed`: sent under an `Idempotency-Key`; `async`: with `Prefer: respond-async` and no key; `batch`: lines of batches that run.',
     ),
   request_ids: Joi.array()
-    .items(idOf('req', 'request'))
+    .items(givenId('req', 'a request'))
     .min(1)
     .max(IDS_MAX)
     .unique()

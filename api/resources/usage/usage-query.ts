@@ -9,6 +9,7 @@ import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { UsageDimension, UsageFilter } from '../../../shared/mongo/accounts/usage-repository.ts';
 import type { QueryRule } from '../../contract/endpoint.ts';
+import { ONCE, givenId } from '../../contract/json-schema.ts';
 
 /** Buckets per page: as in OpenAI's API, except that a page of days holds a whole month, the default range. */
 const LIMITS: Record<BucketWidth, { usual: number; max: number }> = {
@@ -51,9 +52,6 @@ export function oneOrMore(item: Joi.StringSchema): Joi.ArraySchema {
   return Joi.array().items(item).min(1).max(FILTER_VALUES_MAX);
 }
 
-const keyId = Joi.string()
-  .pattern(/^key_[0-9A-Za-z]{24}$/)
-  .messages({ 'string.pattern.base': '{{#label}} must be the id of an API key' });
 const endpoint = Joi.string()
   .pattern(/^[a-z]+(\.[a-z]+)*$/)
   .max(32)
@@ -71,7 +69,9 @@ const wholeNumber = Joi.string()
 
 /** The filters of all views; each may be repeated. */
 export const usageFilters = {
-  key_id: oneOrMore(keyId).description('Only of these keys; may be repeated, like every filter.'),
+  key_id: oneOrMore(givenId('key', 'an API key')).description(
+    'Only of these keys; may be repeated, like every filter.',
+  ),
   model: oneOrMore(Joi.string().valid(...ROUTED_TIERS)).description('Only of these tiers.'),
   entity_id: oneOrMore(entityIdSchema).description('Only with these entities.'),
   mode: oneOrMore(Joi.string().valid('live', 'test')).description('Only of live or of test keys.'),
@@ -94,9 +94,6 @@ export interface UsageParameters {
   page?: string;
 }
 type Filters = Readonly<Partial<Record<string, unknown>>>;
-
-/** joi would demand a string, but a value that is not a string can only be an array: the parameter was repeated. */
-const ONCE: Joi.LanguageMessages = { 'string.base': '{{#label}} must be given once' };
 
 const usageParameters = {
   start_time: unixSeconds.description(

@@ -178,7 +178,7 @@ local function shift_to_now(hash, window, by)
     local second, requests, tokens = struct.unpack(ENTRY, window.entries, at)
     moved[#moved + 1] = struct.pack(ENTRY, second - by, requests, tokens)
   end
-  window.entries = table.concat(moved)
+  window.entries, window.second = table.concat(moved), window.second - by
   redis.call('HSET', hash, 'minute', text_of_window(window))
 end
 
@@ -198,10 +198,7 @@ local function read_window(hash, text, now)
   local window = {
     second = math.max(present, newest), requests = requests, tokens = tokens, entries = string.sub(text, from),
   }
-  if newest > present + APART_SECONDS then
-    shift_to_now(hash, window, newest - present)
-    window.second = present
-  end
+  if newest > present + APART_SECONDS then shift_to_now(hash, window, newest - present) end
   return window
 end
 
