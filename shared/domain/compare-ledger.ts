@@ -33,8 +33,8 @@ export interface AccountComparison {
 
 const SCOPES = ['all', 'entity'] as const;
 
-function sameCounts(one: UsageCounts | undefined, other: UsageCounts): boolean {
-  return one !== undefined && ALL_COUNTS.every((name) => (one[name] ?? 0) === (other[name] ?? 0));
+function sameCounts(one: UsageCounts | undefined, other: UsageCounts | undefined): boolean {
+  return ALL_COUNTS.every((name) => (one?.[name] ?? 0) === (other?.[name] ?? 0));
 }
 
 function tokensOf(counts: UsageCounts | undefined): number {
@@ -57,28 +57,28 @@ export function addGroups(one: readonly LedgerGroup[], other: readonly LedgerGro
   return [...sums.values()];
 }
 
+/** Charges, and what gave one back: an adjustment with the negative counts of its request. */
+const ofRequests = ({ dayMs }: LedgerGroup) => dayMs !== undefined;
+
 /** The days of acceptance for which the groups have requests. */
 export function daysOf(groups: readonly LedgerGroup[]): number[] {
-  return [...new Set(groups.flatMap(({ type, dayMs }) => (type === 'usage' && dayMs !== undefined ? [dayMs] : [])))];
+  return [...new Set(groups.filter(ofRequests).flatMap(({ dayMs = 0 }) => dayMs))];
 }
 
 /** The ledger's sums of a day's requests; undefined: there are none. */
 export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): UsageCounts | undefined {
-  const [first, ...more] = ledger.filter((group) => group.type === 'usage' && group.dayMs === dayMs);
+  const [first, ...more] = ledger.filter((group) => ofRequests(group) && group.dayMs === dayMs);
   if (first === undefined) return undefined;
   const sum = { ...first };
   for (const group of more) addUsageCounts(sum, group);
   return sum;
 }
 
-/** A refund is an adjustment with the negative tokens of its request. */
-const OF_BUDGET: ReadonlySet<string> = new Set(['usage', 'adjustment']);
-
 function budgetByMonth(ledger: readonly LedgerGroup[]): Record<string, number> {
   const months: Record<string, number> = {};
   for (const group of ledger) {
-    if (!OF_BUDGET.has(group.type) || group.mode !== 'live' || group.dayMs === undefined) continue;
-    const month = monthOf(group.dayMs);
+    if (!ofRequests(group) || group.mode !== 'live') continue;
+    const month = monthOf(group.dayMs ?? 0);
     months[month] = (months[month] ?? 0) + tokensOf(group);
   }
   return months;
@@ -113,7 +113,7 @@ export function compareDay(
   for (const width of widths) {
     for (const scope of SCOPES) {
       const group = rollUps.find((each) => each.width === width && each.scope === scope);
-      if (counts === undefined ? group === undefined : sameCounts(group, counts)) continue;
+      if (sameCounts(group, counts)) continue;
       driftTokens += Math.max(1, Math.abs(tokensOf(counts) - tokensOf(group)));
     }
   }

@@ -26,28 +26,27 @@ const RETRY_MS = 500;
 const REASON = 'Refund of a request that was answered with 503 and had ended.';
 
 /**
- * Refunds the credits and budget tokens of a request, once, and takes its turn out of its entity: its caller got 503 and
- * sends it again. Nobody has the answer, because the tenant keeps none or Redis had lost the request by then. Tries for a
- * while, because the charge may not be booked yet, or MongoDB may be unavailable. False: in vain.
+ * Gives a request's charge back, once, with its budget's tokens and its usage, and takes its turn out of its entity: its
+ * caller got 503 and sends it again. Nobody has the answer, because the tenant keeps none or Redis had lost the request by
+ * then. Tries for a while, because the charge may not be booked yet, or MongoDB may be unavailable. False: in vain.
  */
 export function createRefund({ mongo, accountStore, clock, log, giveUpAfterMs }: RefundDeps) {
   const [ledger, accounts] = [createLedgerRepository(mongo), createAccountRepository(mongo)];
   const [tenants, conversations] = [createTenantRepository(mongo), createConversationRepository(mongo)];
 
   async function tryOnce(requestId: string, { tenantId, shard }: Refunded): Promise<boolean> {
-    const charge = await ledger.chargeOf(tenantId, requestId);
-    if (charge === undefined) return false;
-    const { entityId, ...refunded } = charge;
+    const refunded = await ledger.chargeOf(tenantId, requestId);
+    if (refunded === null) return false;
+    const { entityId, mode = 'live' } = refunded;
     const now = clock.now();
     if (entityId !== undefined)
-      await conversations.deleteTurn({ tenantId, mode: refunded.mode }, entityId, { requestId, claimedAt: now });
-    if (refunded.mode === 'test') return true;
+      await conversations.deleteTurn({ tenantId, mode }, entityId, { requestId, claimedAt: now });
     const transactionId = refundIdOf(requestId);
     const entry = {
       transactionId,
       tenantId,
       type: 'adjustment',
-      amountMicro: refunded.costMicro,
+      amountMicro: 0 - refunded.amountMicro,
       refunded,
       reason: REASON,
       now,

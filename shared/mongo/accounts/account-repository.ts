@@ -1,6 +1,7 @@
 import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
+import { KIND_NAMES } from '../../contracts/events.ts';
 import { monthOf } from '../../domain/pricing.ts';
 import type { AccountState } from '../../domain/account-events.ts';
 import { newId } from '../../lifecycle/ids.ts';
@@ -8,7 +9,8 @@ import { isDuplicateKey } from '../connection.ts';
 import { collection, count, number, options, required } from '../collection.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import { ledgerModel } from './ledger-repository.ts';
-import type { Charge, LedgerRow } from './ledger-repository.ts';
+import type { LedgerRow } from './ledger-repository.ts';
+import { addUsage, toBooked, usageRollUpModel } from './usage-repository.ts';
 
 export interface AccountRow {
   /** The tenant's id. */
@@ -54,19 +56,25 @@ interface BookEntry {
   /** Signed micro-credits. */
   amountMicro: number;
   reason: string;
-  /** The charge that is given back, with its tokens. */
-  refunded?: Charge;
+  /** The charge that is given back, with all that it counts. */
+  refunded?: LedgerRow;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-/** A refund's view of its request: its tokens leave the budget of the month of its acceptance. */
-function tokensBack({ mode, promptTokens, completionTokens, acceptedAt }: Charge): Partial<LedgerRow> {
-  return { mode, promptTokens: 0 - promptTokens, completionTokens: 0 - completionTokens, acceptedAt };
+/** What giving a request's charge back takes from its month's budget. */
+function budgetBack({ mode, promptTokens = 0, completionTokens = 0, createdAt, acceptedAt = createdAt }: LedgerRow) {
+  return mode === 'test' ? {} : { tokensByMonth: { [monthOf(acceptedAt)]: 0 - promptTokens - completionTokens } };
 }
 
-function budgetBack({ promptTokens, completionTokens, acceptedAt }: Charge) {
-  return { tokensByMonth: { [monthOf(acceptedAt)]: 0 - promptTokens - completionTokens } };
+const COUNTS = ['promptTokens', 'completionTokens', ...KIND_NAMES] as const;
+
+/** The request's counts with the other sign: the ledger's sums by day lose it as its budget and its usage do. */
+function countsBack({ spend, ...row }: LedgerRow): Partial<LedgerRow> {
+  const { mode = 'live', estimated = false, acceptedAt = row.createdAt } = row;
+  const back: Partial<LedgerRow> = { mode, estimated, acceptedAt };
+  for (const name of COUNTS) if (row[name] !== undefined) back[name] = 0 - row[name];
+  return spend === undefined ? back : { ...back, spend: { ...spend, nano: 0 - spend.nano } };
 }
 
 function toLedgerRow(
@@ -74,8 +82,8 @@ function toLedgerRow(
   { tenantId, type, amountMicro, reason, refunded }: BookEntry,
   { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt }: MovedAccount,
 ): LedgerRow {
-  const tokens = refunded === undefined ? {} : tokensBack(refunded);
-  return { _id, tenantId, type, amountMicro, reason, balanceAfterMicro, createdAt, ...tokens };
+  const counts = refunded === undefined ? {} : countsBack(refunded);
+  return { _id, tenantId, type, amountMicro, reason, balanceAfterMicro, createdAt, ...counts };
 }
 
 export type AccountRepository = ReturnType<typeof createAccountRepository>;
@@ -83,6 +91,14 @@ export type AccountRepository = ReturnType<typeof createAccountRepository>;
 export function createAccountRepository(connection: Connection) {
   const accounts = accountModel(connection);
   const ledger = ledgerModel(connection);
+  const usageRollUps = usageRollUpModel(connection);
+
+  async function takeOut(refunded: LedgerRow, session: ClientSession) {
+    const request = toBooked(refunded);
+    if (request === undefined) return;
+    await ledger.updateOne({ _id: refunded._id }, { $set: { refunded: true } }, { session });
+    await addUsage(usageRollUps, [request], session, { sign: -1 });
+  }
 
   async function booked(tenantId: string, transactionId: string) {
     const entry = await ledger.findOne({ _id: transactionId, tenantId }).lean();
@@ -115,6 +131,7 @@ export function createAccountRepository(connection: Connection) {
         if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
         const line = toLedgerRow(transactionId, entry, account);
         await ledger.create([line], { session });
+        if (refunded !== undefined) await takeOut(refunded, session);
         return { entry: line, book: toLedgerBalance(account) };
       };
       try {

@@ -100,6 +100,8 @@ export function createLedgerCheckpoints(connection: Connection) {
 const DAY_MS = BUCKET_MS['1d'];
 const WIDTHS: readonly BucketWidth[] = ['1d', '1h', '1m'];
 const SCOPES = ['all', 'entity'] as const;
+/** An entry that gives a charge back takes its request out again. */
+const sign = { $cond: [{ $eq: ['$type', 'usage'] }, 1, -1] };
 const startOfDay = (field: string) => ({ $subtract: [field, { $mod: [field, DAY_MS] }] });
 
 /** A day with more requests has its roll-ups read an hour at a time: no call may take as long as its time limit. */
@@ -163,11 +165,11 @@ async function sumGroups(
         $group: {
           _id: { type: '$type', mode: '$mode', dayMs: startOfDay('$acceptedAt') },
           amountMicro: { $sum: '$amountMicro' },
-          requests: { $sum: 1 },
+          requests: { $sum: sign },
           promptTokens: { $sum: '$promptTokens' },
           completionTokens: { $sum: '$completionTokens' },
           ...Object.fromEntries(KIND_NAMES.map((name) => [name, { $sum: `$${name}` }])),
-          estimatedRequests: { $sum: { $cond: ['$estimated', 1, 0] } },
+          estimatedRequests: { $sum: { $cond: ['$estimated', sign, 0] } },
           spendNano: { $sum: '$spend.nano' },
         },
       },

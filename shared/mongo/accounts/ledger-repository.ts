@@ -32,12 +32,14 @@ export interface LedgerRow extends TokenKinds {
   entityId?: string;
   provider?: string;
   model?: string;
-  /** Negative where a request's charge is given back, as they are taken from the month's budget again. */
+  /** Negative, as every count, where a request's charge is given back: its budget and its usage lose them again. */
   promptTokens?: number;
   completionTokens?: number;
   estimated?: boolean;
   finishReason?: FinishReason;
   acceptedAt?: number;
+  /** Its charge was given back, by an adjustment of its own. */
+  refunded?: boolean;
   /** The operator's cost of its provider calls. Absent: some target that was called has no cost. Never a tenant's to see. */
   spend?: Spend;
 }
@@ -66,6 +68,7 @@ const ledgerSchema = new Schema<LedgerRow>(
     estimated: { type: Boolean },
     finishReason: text,
     acceptedAt: number,
+    refunded: { type: Boolean },
     spend: { type: { currency: text, nano: number }, _id: false },
   },
   options,
@@ -89,17 +92,6 @@ export function refundIdOf(requestId: string): string {
 
 export type LedgerType = LedgerRow['type'];
 
-/** Of a request, as it is in the ledger. */
-export interface Charge {
-  /** Micro-credits; 0 for a test key. */
-  costMicro: number;
-  mode: KeyMode;
-  promptTokens: number;
-  completionTokens: number;
-  /** Milliseconds since the epoch; its month is the one of the budget. */
-  acceptedAt: number;
-}
-
 export type LedgerRepository = ReturnType<typeof createLedgerRepository>;
 
 export function createLedgerRepository(connection: Connection) {
@@ -111,14 +103,9 @@ export function createLedgerRepository(connection: Connection) {
       return row?.createdAt;
     },
 
-    /** Reads the charge of a request; undefined: none, or none yet. */
-    async chargeOf(tenantId: string, requestId: string): Promise<(Charge & { entityId?: string }) | undefined> {
-      const row = await ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }).lean();
-      if (row === null) return undefined;
-      const { amountMicro, mode = 'live', promptTokens = 0, completionTokens = 0, acceptedAt = row.createdAt } = row;
-      const entity = row.entityId === undefined ? {} : { entityId: row.entityId };
-      return { costMicro: 0 - amountMicro, mode, promptTokens, completionTokens, acceptedAt, ...entity };
-    },
+    /** The charge of a request; null: none, or none yet. */
+    chargeOf: (tenantId: string, requestId: string): Promise<LedgerRow | null> =>
+      ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }).lean(),
 
     /** In the order of booking, of one type or of all; one row more than the limit. */
     list: (space: SearchedSpace, type: LedgerType | undefined, query: ListQuery): Promise<LedgerRow[]> =>

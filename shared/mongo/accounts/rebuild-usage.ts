@@ -1,11 +1,10 @@
 import type { ClientSession, Connection } from 'mongoose';
 
-import { KIND_NAMES, kindsOf } from '../../contracts/events.ts';
+import { KIND_NAMES } from '../../contracts/events.ts';
 import { BUCKET_MS, ROLL_UP_DIMENSIONS, rollUpIdOf } from '../../domain/roll-up.ts';
 import type { BookedRequest, BucketWidth, RollUpKey, UsageCounts } from '../../domain/roll-up.ts';
 import { ledgerModel } from './ledger-repository.ts';
-import type { LedgerRow } from './ledger-repository.ts';
-import { addUsage, summedCounts, usageRollUpModel } from './usage-repository.ts';
+import { addUsage, summedCounts, toBooked, usageRollUpModel } from './usage-repository.ts';
 
 /** Entries in memory at a time. */
 const READ_AT_ONCE = 500;
@@ -15,29 +14,6 @@ const REQUESTS_AT_ONCE = 20_000;
 const KINDS: ReadonlySet<string> = new Set(KIND_NAMES);
 const DAY_MS = BUCKET_MS['1d'];
 const HOUR_MS = BUCKET_MS['1h'];
-
-function toBooked(row: LedgerRow): BookedRequest | undefined {
-  const { tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId } = row;
-  if (keyId === undefined || tier === undefined || mode === undefined || endpoint === undefined) return undefined;
-  if (acceptedAt === undefined) return undefined;
-  return {
-    tenantId,
-    keyId,
-    tier,
-    mode,
-    endpoint,
-    acceptedAt,
-    ...(entityId === undefined ? {} : { entityId }),
-    promptTokens: row.promptTokens ?? 0,
-    completionTokens: row.completionTokens ?? 0,
-    ...kindsOf(row),
-    costMicro: 0 - row.amountMicro,
-    estimated: row.estimated ?? false,
-    provider: row.provider ?? '',
-    model: row.model ?? '',
-    ...(row.spend === undefined ? {} : { spend: row.spend }),
-  };
-}
 
 /** Makes a day's usage roll-ups anew from the ledger; `requests`: how many the day has. Safe to repeat. */
 export type RebuildUsage = (tenantId: string, dayMs: number, requests: number) => Promise<void>;
@@ -54,17 +30,17 @@ async function rebuildFromLedger(
   await usageRollUps.deleteMany({ tenantId, width: { $in: [...widths] }, startMs: during }, { session });
   let page: BookedRequest[] = [];
   const rows = ledger
-    .find({ tenantId, type: 'usage', acceptedAt: during }, null, { session })
+    .find({ tenantId, type: 'usage', refunded: { $exists: false }, acceptedAt: during }, null, { session })
     .lean()
     .cursor({ batchSize: READ_AT_ONCE });
   for await (const row of rows) {
     const booked = toBooked(row);
     if (booked !== undefined) page.push(booked);
     if (page.length < READ_AT_ONCE) continue;
-    await addUsage(usageRollUps, page, session, widths);
+    await addUsage(usageRollUps, page, session, { widths });
     page = [];
   }
-  if (page.length > 0) await addUsage(usageRollUps, page, session, widths);
+  if (page.length > 0) await addUsage(usageRollUps, page, session, { widths });
 }
 
 /** The rows of a day as the sums of its hours. */

@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
-import { KIND_NAMES } from '../../contracts/events.ts';
+import { KIND_NAMES, kindsOf } from '../../contracts/events.ts';
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { SearchedSpace } from '../../contracts/space.ts';
@@ -121,6 +121,8 @@ export function createUsageRepository(connection: Connection) {
           },
         },
         { $group: { _id: Object.fromEntries(dimensions), ...summedCounts } },
+        // None are left where each was given back.
+        { $match: { requests: { $gt: 0 } } },
         { $sort: { _id: 1 } },
         { $limit: limit + 1 },
       ]);
@@ -132,25 +134,57 @@ export function createUsageRepository(connection: Connection) {
       if (isElsewhere(space, filter)) return [];
       if (after !== undefined && !REQUEST_ID.test(after)) throw unknownCursor();
       const cursor = after === undefined ? {} : { after: ledgerIdOf(after) };
-      return listRows(ledger, { type: 'usage', ...filterOf(filter), ...inSpace(space) }, { ...query, ...cursor });
+      return listRows(
+        ledger,
+        { type: 'usage', refunded: { $exists: false }, ...filterOf(filter), ...inSpace(space) },
+        { ...query, ...cursor },
+      );
     },
   };
 }
 
-/** Adds requests that were booked in the same transaction to the tenants' usage, in buckets of the given widths. */
+/** A request as its usage counts it; undefined: the entry is of none. */
+export function toBooked(row: LedgerRow): BookedRequest | undefined {
+  const { tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId } = row;
+  if (keyId === undefined || tier === undefined || mode === undefined || endpoint === undefined) return undefined;
+  if (acceptedAt === undefined) return undefined;
+  return {
+    tenantId,
+    keyId,
+    tier,
+    mode,
+    endpoint,
+    acceptedAt,
+    ...(entityId === undefined ? {} : { entityId }),
+    promptTokens: row.promptTokens ?? 0,
+    completionTokens: row.completionTokens ?? 0,
+    ...kindsOf(row),
+    costMicro: 0 - row.amountMicro,
+    estimated: row.estimated ?? false,
+    provider: row.provider ?? '',
+    model: row.model ?? '',
+    ...(row.spend === undefined ? {} : { spend: row.spend }),
+  };
+}
+
+/**
+ * Adds requests to the tenants' usage in the transaction that books them, in buckets of the given widths; `sign` −1 takes them
+ * out again.
+ */
 export async function addUsage(
   usageRollUps: Model<UsageRollUpRow>,
   records: readonly BookedRequest[],
   session: ClientSession,
-  widths: readonly BucketWidth[] = ['1m', '1h', '1d'],
+  { widths = ['1m', '1h', '1d'], sign = 1 }: { widths?: readonly BucketWidth[]; sign?: 1 | -1 } = {},
 ): Promise<void> {
   const rows = rollUp(records).filter(({ key }) => widths.includes(key.width));
   const updates = rows.map(({ key, counts }) => {
     const expiry = key.width === '1m' ? { expiresAt: new Date(key.startMs + MINUTES_KEPT_MS) } : {};
+    const added = Object.entries(counts).map(([name, count]) => [name, sign < 0 ? 0 - count : count]);
     return {
       updateOne: {
         filter: { _id: rollUpIdOf(key) },
-        update: { $inc: { ...counts }, $setOnInsert: { ...key, ...expiry } },
+        update: { $inc: Object.fromEntries(added) as UsageCounts, $setOnInsert: { ...key, ...expiry } },
         upsert: true,
       },
     };

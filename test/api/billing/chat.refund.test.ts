@@ -147,6 +147,31 @@ describe('a request whose caller was told 503 and that had ended', () => {
     });
   });
 
+  it.each(['live', 'test'] as const)(
+    'is in no usage, with a %s key, nor after the usage is made anew',
+    async (mode) => {
+      const tenant = await service.startTenant({ credits: 1_000, key: { mode }, tenant: { retention_seconds: 0 } });
+      const api = apiOf(service, tenant.key);
+      const send = async () => requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+      const [refused, charged] = [await send(), await send()];
+      await waitFor(async () => ((await entriesOf(tenant)).length === 3 ? true : undefined), 'both charges');
+
+      await voidLater(tenant, refused);
+
+      const listOf = async <Item>(path: string): Promise<Item[]> =>
+        (await api('get', `${path}?mode=${mode}`)).body.data;
+      const summed = async () => (await listOf<{ results: object[] }>('/usage')).flatMap(({ results }) => results);
+      expect(await summed()).toMatchObject([{ requests: 1 }]);
+      expect((await listOf<{ id: string }>('/usage/requests')).map(({ id }) => id)).toEqual([charged]);
+      await service.models.usageRollUps.deleteMany({ tenantId: tenant.tenantId });
+      const books = createReconciliationRepository(service.mongo);
+      const check = () => books.check(tenant.tenantId, { onDrift: 'repair', now: systemClock.now() });
+      expect((await check())?.usageDriftTokens).toBeGreaterThan(0);
+      expect(await check()).toMatchObject({ balanceDriftMicro: 0, budgetDriftTokens: 0, usageDriftTokens: 0 });
+      expect(await summed()).toMatchObject([{ requests: 1 }]);
+    },
+  );
+
   it('leaves low credits where the last grant has set them: a refund buys nothing', async () => {
     const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
     const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
