@@ -1,6 +1,13 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { withKinds } from '../../shared/contracts/events.ts';
-import type { AttemptTrace, TracedRoute, ModerationTrace, RequestTrace, Usage } from '../../shared/contracts/events.ts';
+import { fieldsOf, toDelta, withKinds } from '../../shared/contracts/events.ts';
+import type {
+  AttemptTrace,
+  Delta,
+  TracedRoute,
+  ModerationTrace,
+  RequestTrace,
+  Usage,
+} from '../../shared/contracts/events.ts';
 import { queueOf } from '../../shared/contracts/jobs.ts';
 import { PAUSE_MAX_MS } from '../../shared/domain/capacity.ts';
 import type { ProviderKind } from '../../shared/domain/routing.ts';
@@ -276,6 +283,13 @@ async function usageOf(call: TargetCall, reported: ReportedUsage | undefined, lo
     : withKinds({ ...believed, promptTokens: Math.min(believed.promptTokens, repair.promptTokens) }, believed);
 }
 
+/** A delta without its part of the content, such as the probabilities of its tokens. */
+function withoutContent(delta: Delta): Delta[] {
+  const [{ content, ...fields }, choice] = fieldsOf(delta.line);
+  if (content === undefined) return [delta];
+  return choice === undefined && Object.keys(fields).length === 0 ? [] : [toDelta(fields, choice)];
+}
+
 /** Takes what models write around an object; throws NotJsonError where there is none, or one that was not asked for. */
 function assertJson({ run, writer }: TargetCall, { finishReason, usage }: Outcome): void {
   const { answer } = run;
@@ -285,7 +299,9 @@ function assertJson({ run, writer }: TargetCall, { finishReason, usage }: Outcom
   const text = writer === undefined ? withoutFence(content) : content;
   // The caller, replays, batches and the entity's history get what the pieces of the answer say.
   if (text !== content) {
-    const others = answer.unsent.filter((increment) => typeof increment !== 'string');
+    const others = answer.unsent.flatMap((increment) =>
+      typeof increment === 'string' ? [] : withoutContent(increment),
+    );
     Object.assign(answer, { text: '', lines: undefined, unsent: [...others, text] });
     for (const increment of answer.unsent) addIncrement(answer, increment);
   }

@@ -259,8 +259,15 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     let callsLeft = route.provider.maxRetries;
     let jsonRetriesLeft = 1;
     let repair: Repair | undefined;
+    const call = () => callTarget({ run, route, prompt, repair, writer }, () => hasRoomBeside(deps, run, route));
     return withRetries(
-      () => callTarget({ run, route, prompt, repair, writer }, () => hasRoomBeside(deps, run, route)),
+      () =>
+        call().catch((error: unknown) => {
+          // The caller has seen nothing of a failed complete answer, so it is discarded, before the request may be cancelled.
+          if (writer === undefined && !endsWithText(error))
+            Object.assign(run.answer, { text: '', lines: undefined, unsent: [] });
+          throw error;
+        }),
       {
         retries: callsLeft + jsonRetriesLeft + FULL_MAX,
         signal: lease.signal,
@@ -309,11 +316,6 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const writer = run.envelope.stream ? openWriter(run) : undefined;
     try {
       return { ...run, outcome: await tryTargets(run, writer) };
-    } catch (error) {
-      // The caller has seen nothing of a failed complete answer, so it is discarded.
-      if (writer === undefined && !endsWithText(error))
-        Object.assign(run.answer, { text: '', lines: undefined, unsent: [] });
-      throw error;
     } finally {
       // Saving an entity's turn takes long if MongoDB is unavailable; text must not wait for that.
       await writer?.settle(run.entity !== undefined);

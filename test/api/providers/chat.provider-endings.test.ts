@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import request from 'supertest';
 import type { Response } from 'supertest';
 
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { itemOf, postLines, resultsOf } from '../../support/batch-client.ts';
 import {
   chatOf,
@@ -213,6 +215,37 @@ describe('an answer that its provider deforms', () => {
     expect(service.log.lines.slice(before).filter(({ message }) => message.includes('not known'))).toMatchObject([
       { level: 'warn', fields: { provider: 'completions', model: 'm', finishReason: 'out_of_ideas' } },
     ]);
+  });
+
+  it('leaves nothing of a discarded one to a caller that cancels before the next call', async () => {
+    deform = () =>
+      provider.requests.length === 1 ? oddDocument(documentOf('openai')) : oddDocument({}, { end: 'held' });
+    const { key, tenantId } = await service.startTenant();
+    const answer = postChat(service.app, key, chatOf('As JSON', { json_mode: true })).then((response) => response);
+    const inflight = () => service.redis.zrange(service.keyspace.shard(0).inflight, '0', '-1');
+    const id = await waitFor(async () => (await inflight())[0], 'it');
+    await waitFor(() => provider.requests[0], 'the first call');
+    await pause(50);
+
+    await request(service.app).post(`/platform/v1/chat/${id}/cancel`).auth(key, { type: 'bearer' });
+
+    expect((await answer).status).toBe(409);
+    await expectUncharged(service, tenantId, 1_000_000);
+  });
+
+  it('in a code fence, with the probabilities of its tokens, is JSON for who asked for it', async () => {
+    const logprobs = { content: [{ token: '{', logprob: -0.1, bytes: null, top_logprobs: [] }] };
+    const message = { role: 'assistant', content: '```json\n{"a": 1}\n```' };
+    const choices = [{ index: 0, message, logprobs, finish_reason: 'stop' }];
+    deform = () => oddDocument({ object: 'chat.completion', choices, usage: OPENAI_USAGE });
+    const { key } = await service.startTenant();
+
+    const { body } = await request(service.app)
+      .post('/platform/v1/chat/completions')
+      .auth(key, { type: 'bearer' })
+      .send({ ...chatOf('As JSON'), model: 'mobius', logprobs: true, response_format: { type: 'json_object' } });
+
+    expect(body.choices).toMatchObject([{ message: { content: '{"a": 1}' }, logprobs }]);
   });
 
   it('is the result of a line of a batch', async () => {
