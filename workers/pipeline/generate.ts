@@ -207,6 +207,13 @@ function isReplaceable(run: Routed, writer: ChunkWriter | undefined): boolean {
   return writer === undefined || isEmpty(run.answer);
 }
 
+/** The caller has seen nothing of a failed complete answer, so it goes, before the request may be cancelled. */
+function discard(run: Routed, writer: ChunkWriter | undefined, error: unknown): never {
+  if (writer === undefined && !endsWithText(error))
+    Object.assign(run.answer, { text: '', lines: undefined, unsent: [] });
+  throw error;
+}
+
 /** Returns whether another target can help. */
 function recordFailure(
   { clock, log }: GenerateDeps,
@@ -259,15 +266,11 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     let callsLeft = route.provider.maxRetries;
     let jsonRetriesLeft = 1;
     let repair: Repair | undefined;
-    const call = () => callTarget({ run, route, prompt, repair, writer }, () => hasRoomBeside(deps, run, route));
     return withRetries(
       () =>
-        call().catch((error: unknown) => {
-          // The caller has seen nothing of a failed complete answer, so it is discarded, before the request may be cancelled.
-          if (writer === undefined && !endsWithText(error))
-            Object.assign(run.answer, { text: '', lines: undefined, unsent: [] });
-          throw error;
-        }),
+        callTarget({ run, route, prompt, repair, writer }, () => hasRoomBeside(deps, run, route)).catch(
+          (error: unknown) => discard(run, writer, error),
+        ),
       {
         retries: callsLeft + jsonRetriesLeft + FULL_MAX,
         signal: lease.signal,

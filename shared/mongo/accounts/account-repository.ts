@@ -62,7 +62,7 @@ interface BookEntry {
   now: number;
 }
 
-/** What giving a request's charge back takes from its month's budget. */
+/** A refund's effect on the budget of the month of its request. */
 function budgetBack({ mode, promptTokens = 0, completionTokens = 0, createdAt, acceptedAt = createdAt }: LedgerRow) {
   return mode === 'test' ? {} : { tokensByMonth: { [monthOf(acceptedAt)]: 0 - promptTokens - completionTokens } };
 }
@@ -86,19 +86,18 @@ function toLedgerRow(
   return { _id, tenantId, type, amountMicro, reason, balanceAfterMicro, createdAt, ...counts };
 }
 
+async function takeOut(connection: Connection, charge: LedgerRow, session: ClientSession): Promise<void> {
+  const request = toBooked(charge);
+  if (request === undefined) return;
+  await ledgerModel(connection).updateOne({ _id: charge._id }, { $set: { refunded: true } }, { session });
+  await addUsage(usageRollUpModel(connection), [request], session, { sign: -1 });
+}
+
 export type AccountRepository = ReturnType<typeof createAccountRepository>;
 
 export function createAccountRepository(connection: Connection) {
   const accounts = accountModel(connection);
   const ledger = ledgerModel(connection);
-  const usageRollUps = usageRollUpModel(connection);
-
-  async function takeOut(refunded: LedgerRow, session: ClientSession) {
-    const request = toBooked(refunded);
-    if (request === undefined) return;
-    await ledger.updateOne({ _id: refunded._id }, { $set: { refunded: true } }, { session });
-    await addUsage(usageRollUps, [request], session, { sign: -1 });
-  }
 
   async function booked(tenantId: string, transactionId: string) {
     const entry = await ledger.findOne({ _id: transactionId, tenantId }).lean();
@@ -131,7 +130,7 @@ export function createAccountRepository(connection: Connection) {
         if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
         const line = toLedgerRow(transactionId, entry, account);
         await ledger.create([line], { session });
-        if (refunded !== undefined) await takeOut(refunded, session);
+        if (refunded !== undefined) await takeOut(connection, refunded, session);
         return { entry: line, book: toLedgerBalance(account) };
       };
       try {

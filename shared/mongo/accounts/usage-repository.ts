@@ -134,11 +134,8 @@ export function createUsageRepository(connection: Connection) {
       if (isElsewhere(space, filter)) return [];
       if (after !== undefined && !REQUEST_ID.test(after)) throw unknownCursor();
       const cursor = after === undefined ? {} : { after: ledgerIdOf(after) };
-      return listRows(
-        ledger,
-        { type: 'usage', refunded: { $exists: false }, ...filterOf(filter), ...inSpace(space) },
-        { ...query, ...cursor },
-      );
+      const charged = { type: 'usage', refunded: { $exists: false }, ...filterOf(filter), ...inSpace(space) } as const;
+      return listRows(ledger, charged, { ...query, ...cursor });
     },
   };
 }
