@@ -86,7 +86,7 @@ interface Conversation {
   open: Map<string, string>;
 }
 
-const DATA_URL = /^data:[\w.+-]+\/[\w.+-]+;base64,./i;
+const DATA_URL = /^data:[\w.+-]+\/[\w.+-]+(?:;[\w.+=-]+)?;base64,./i;
 
 function checkImage({ image_url: image }: Json, param: string): void {
   if (!isRecord(image)) refuse(`${param}.image_url`, 'must be an object with `url`');
@@ -110,7 +110,7 @@ function checkFile({ file }: Json, param: string): void {
   const { file_data: data, file_id: id } = isRecord(file) ? file : {};
   // The provider's files are those of the operator's account, which all tenants share.
   if (!isUnset(id)) refuse(`${param}.file.file_id`, 'is not supported: files are not kept; send `file_data`');
-  if (!isText(data)) refuse(`${param}.file.file_data`, 'is required: the file as a data URL');
+  if (!isText(data) || !DATA_URL.test(data)) refuse(`${param}.file.file_data`, 'must be the file as a data URL');
 }
 
 /** Parts that are not text: what they need, and their check. */
@@ -119,6 +119,9 @@ const MEDIA: Readonly<Record<string, { needs: Capability; check: (part: Json, pa
   input_audio: { needs: 'audio', check: checkSound },
   file: { needs: 'files', check: checkFile },
 };
+
+/** Fields of parts that a target might read whatever the `type` is, and moderation would not. */
+const KINDS: readonly string[] = ['text', 'refusal', ...Object.keys(MEDIA)];
 
 /** The text of a part; undefined: it is of another kind. */
 function readPart(part: unknown, role: unknown, param: string, { needs }: Conversation): string | undefined {
@@ -148,9 +151,11 @@ function readContent(message: Json, param: string, conversation: Conversation): 
   for (const [index, part] of content.entries()) {
     const read = readPart(part, role, `${param}.content[${index}]`, conversation);
     text += read ?? '';
-    isAll &&=
-      read !== undefined &&
-      Object.entries(part as Json).every(([name, value]) => name === 'type' || name === 'text' || isUnset(value));
+    const { type, ...fields } = part as Json;
+    const others = Object.keys(fields).filter((name) => name !== type && !isUnset(fields[name]));
+    const stray = others.find((name) => KINDS.includes(name));
+    if (stray !== undefined) refuse(`${param}.content[${index}].${stray}`, 'belongs to a part of another type');
+    isAll &&= read !== undefined && others.length === 0;
   }
   return { text, isAll };
 }
@@ -162,7 +167,8 @@ function readCall(call: unknown, param: string, { calls, open }: Conversation): 
   const kind = type ?? 'function';
   if (kind !== 'function' && kind !== 'custom') refuse(`${param}.type`, 'must be one of [function, custom]');
   const said = call[kind];
-  const given = kind === 'function' ? 'arguments' : 'input';
+  const [given, other] = kind === 'function' ? ['arguments', 'custom'] : ['input', 'function'];
+  if (!isUnset(call[other])) refuse(`${param}.${other}`, 'belongs to a call of another type');
   if (!isRecord(said)) refuse(`${param}.${kind}`, `must be an object with \`name\` and \`${given}\``);
   if (!isText(said['name'])) refuse(`${param}.${kind}.name`, 'is required');
   if (typeof said[given] !== 'string') refuse(`${param}.${kind}.${given}`, 'must be a string');
@@ -199,12 +205,8 @@ function assertAnswered({ open }: Conversation): void {
     refuse(param, `must be followed by a message of role \`tool\` with the \`tool_call_id\` \`${id}\``);
 }
 
-/** The rest of a message, without what stands for nothing. */
-function othersOf(message: Json): [string, unknown][] {
-  return Object.entries(message).filter(([name, value]) => name !== 'role' && name !== 'content' && !isUnset(value));
-}
-
 const ALL_ROLES = [...ROLES, 'developer', 'tool'];
+const READ = new Set(['role', 'content', 'refusal']);
 
 function roleOf({ role }: Json, param: string): Role | 'tool' {
   if (role === 'function') refuse(`${param}.role`, 'must be `tool`: `function` is its older form');
@@ -231,7 +233,7 @@ function readMessage(message: unknown, param: string, conversation: Conversation
     if (role === 'user') refuse(`${param}.content`, 'is not allowed to be empty');
     return undefined;
   }
-  const others = othersOf(message).filter(([name]) => name !== 'refusal');
+  const others = Object.entries(message).filter(([name, value]) => !READ.has(name) && !isUnset(value));
   if (isAll && others.length === 0) return { role, content };
   const sent = { role, content: isAll ? (hasCalls && content === '' ? null : content) : message['content'] };
   return { role, content, sent: { ...sent, ...Object.fromEntries(others) } };

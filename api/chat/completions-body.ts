@@ -7,6 +7,7 @@ import {
   numberBetween,
   textUpTo,
   wholeNumberBetween,
+  words,
 } from '../../shared/contracts/chat-request.ts';
 import type { Capability, ChatBody, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { isRecord } from '../../shared/contracts/parse.ts';
@@ -110,13 +111,11 @@ const refusedFields: UnservedFields = {
  * Where, how long and at whose price a request runs is the administrator's to say, not the caller's: providers and
  * gateways do not get these. They are named in `X-Ignored-Fields`.
  */
-const KEPT_BACK: ReadonlySet<string> = new Set(
-  (
-    'store service_tier models provider route plugins transforms fallbacks deployment_id api_base api_key ' +
+const KEPT_BACK = words(
+  'store service_tier models provider route plugins transforms fallbacks deployment_id api_base api_key ' +
     'api_version base_url custom_llm_provider model_list mock_response cache extra_body extra_headers ' +
     'extra_query timeout max_retries num_retries use_beam_search max_output_tokens max_new_tokens max_length ' +
-    'num_predict n_predict min_tokens ignore_eos'
-  ).split(' '),
+    'num_predict n_predict min_tokens ignore_eos',
 );
 /** Values of them that ask for what happens anyway. */
 const isUsual = (value: unknown) => [null, undefined, false, 'auto', 'default'].includes(value as string);

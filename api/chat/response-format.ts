@@ -1,4 +1,5 @@
 import { isRecord } from '../../shared/contracts/parse.ts';
+import { words } from '../../shared/contracts/chat-request.ts';
 import type { AnswerSchema } from '../../shared/contracts/chat-request.ts';
 import { refuse } from './completion-messages.ts';
 
@@ -23,12 +24,10 @@ const LIMITS = {
 } as const;
 
 /** Keywords of a strict schema: those that bear on an answer, and those that only describe it. */
-const STRICT_KEYWORDS: ReadonlySet<string> = new Set(
-  (
-    'type properties required additionalProperties items anyOf enum const $ref $defs definitions pattern format ' +
+const STRICT_KEYWORDS = words(
+  'type properties required additionalProperties items anyOf enum const $ref $defs definitions pattern format ' +
     'minLength maxLength minItems maxItems multipleOf minimum maximum exclusiveMinimum exclusiveMaximum ' +
-    'title description default examples $schema $id $comment deprecated'
-  ).split(' '),
+    'title description default examples $schema $id $comment deprecated',
 );
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 /** Their values are data, not schemas. */
@@ -36,7 +35,6 @@ const DATA_KEYWORDS: ReadonlySet<string> = new Set(['enum', 'const', 'default', 
 
 type Json = Readonly<Record<string, unknown>>;
 
-const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
 /** Keywords whose schemas bear on the same value as the schema around them. */
 const IN_PLACE = words('$ref allOf anyOf oneOf not if then else');
 /** Keywords whose value is a schema or a list of them, and those of which it is an object of schemas. */

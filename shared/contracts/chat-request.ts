@@ -15,7 +15,7 @@ export type Role = (typeof ROLES)[number];
 export interface ChatMessage {
   /** `tool` comes only from `POST /chat/completions`. */
   role: Role | 'tool';
-  /** The text of the message, '' where it has none. `textsOf` (message-text.ts) has the rest of what a model reads. */
+  /** The text of the message, '' where it has none. `textOf` (message-text.ts) has the rest of what a model reads. */
   content: string;
   /** The message in OpenAI's form, only where it says more than role and text: parts, calls of tools, a name. */
   sent?: Readonly<Record<string, unknown>>;
@@ -37,12 +37,11 @@ export const CAPABILITIES = [
 ] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
+export const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
+
 /** Without them the caller would get another answer and not know it. */
-export const DECISIVE_FIELDS: ReadonlySet<string> = new Set(
-  (
-    'logit_bias web_search_options structured_outputs grammar guided_json guided_regex guided_choice ' +
-    'guided_grammar'
-  ).split(' '),
+export const DECISIVE_FIELDS = words(
+  'logit_bias web_search_options structured_outputs grammar guided_json guided_regex guided_choice ' + 'guided_grammar',
 );
 
 /** The JSON schema that an answer must fit (docs/spec.md#structured-output), as OpenAI's `json_schema` has it. */

@@ -1,5 +1,6 @@
 import { imageDimensionsFromData } from 'image-dimensions';
 
+import { words } from './chat-request.ts';
 import type { ChatMessage, ChatRequest } from './chat-request.ts';
 import { isRecord } from './parse.ts';
 
@@ -10,47 +11,52 @@ import { isRecord } from './parse.ts';
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-
-/** Name and argument text of a call of a tool, whichever kind it is. */
-function textsOfCall(call: unknown): string[] {
-  if (!isRecord(call)) return [];
-  const said = [call['function'], call['custom']].find(isRecord) ?? call;
-  return [said['name'], said['arguments'] ?? said['input']].filter(isText);
-}
-
-/** Fields of a message that say nothing to a reader, or whose text is read elsewhere. */
-const UNREAD: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'tool_call_id', 'type']);
-
 const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+const isWords = (value: unknown) => isText(value) || (typeof value === 'object' && value !== null);
 
-/** All text of a message, in order: its content, the calls of tools, and whatever else it has, such as a name. */
-export function textsOf({ content, sent }: ChatMessage): string[] {
-  const own = content === '' ? [] : [content];
-  if (sent === undefined) return own;
-  const others = Object.entries(sent).filter(([name, value]) => !UNREAD.has(name) && value !== null);
-  return [...own, ...list(sent['tool_calls']).flatMap(textsOfCall), ...others.map(([, value]) => asText(value))];
+/** Words in the fields of an object, also in those that this service does not know: a provider gets them all. */
+function textsIn(value: unknown, unread: ReadonlySet<string> = new Set()): string[] {
+  const fields = isRecord(value) ? Object.entries(value) : [];
+  return fields.filter(([name, each]) => !unread.has(name) && isWords(each)).map(([, each]) => asText(each));
 }
 
-/** `textsOf` as one text. */
+/** All text of a call of a tool, whatever its type is. */
+function textsOfCall(call: unknown): string[] {
+  const { function: called, custom, ...others } = isRecord(call) ? call : {};
+  return [called, custom, others].flatMap((each) => textsIn(each));
+}
+
+/** Read elsewhere, or data. */
+const UNREAD_OF_MESSAGE = words('role content tool_calls');
+const UNREAD_OF_PART = words('type text refusal');
+const DATA = words('url data file_data');
+
+function textsOfPart(part: unknown): string[] {
+  const { image_url: image, input_audio: sound, file, ...others } = isRecord(part) ? part : {};
+  return [...textsIn(others, UNREAD_OF_PART), ...[image, sound, file].flatMap((each) => textsIn(each, DATA))];
+}
+
+/** All text of a message but its content: calls of tools, and whatever else it and its parts have, such as names. */
+function textsBesideContent({ sent }: ChatMessage): string[] {
+  const inside = [...list(sent?.['tool_calls']).flatMap(textsOfCall), ...list(sent?.['content']).flatMap(textsOfPart)];
+  return [...inside, ...textsIn(sent, UNREAD_OF_MESSAGE)];
+}
+
+/** All text of a message. */
 export const textOf = (message: ChatMessage): string =>
-  message.sent === undefined ? message.content : textsOf(message).join('\n');
+  [message.content, ...textsBesideContent(message)].filter(isText).join('\n');
 
 /** Settings, which no model reads as words. */
-const SETTINGS: ReadonlySet<string> = new Set(
-  (
-    'temperature top_p stop seed user safety_identifier prompt_cache_key logit_bias reasoning_effort verbosity ' +
-    'tool_choice web_search_options prompt_cache_retention modalities'
-  ).split(' '),
+const SETTINGS = words(
+  'stop user safety_identifier prompt_cache_key logit_bias reasoning_effort verbosity tool_choice modalities',
 );
-const isWords = (value: unknown) => typeof value === 'string' || (typeof value === 'object' && value !== null);
 
 /**
  * Texts of a request that a model reads beside its messages: definitions of tools, a predicted answer, the schema of one, and
  * whatever words are in fields that this service does not know.
  */
 export function textsBeside({ passed = {}, schema }: Pick<ChatRequest, 'passed' | 'schema'>): string[] {
-  const read = Object.entries(passed).filter(([name, value]) => !SETTINGS.has(name) && isWords(value));
-  return [...read.map(([, value]) => asText(value)), ...(schema === undefined ? [] : [asText(schema)])];
+  return [...textsIn(passed, SETTINGS), ...(schema === undefined ? [] : [asText(schema)])];
 }
 
 /**
@@ -92,13 +98,10 @@ function tilesOf(url: unknown): number {
 function tokensOfPart(part: unknown): number {
   if (!isRecord(part)) return 0;
   const { image_url: image, input_audio: sound, file } = part;
-  if (image !== undefined) {
-    const isLow = isRecord(image) && image['detail'] === 'low';
-    return isLow ? IMAGE_TOKENS : IMAGE_TOKENS + tilesOf(isRecord(image) ? image['url'] : image) * TILE_TOKENS;
-  }
-  if (isRecord(sound)) {
+  if (isRecord(image))
+    return image['detail'] === 'low' ? IMAGE_TOKENS : IMAGE_TOKENS + tilesOf(image['url']) * TILE_TOKENS;
+  if (isRecord(sound))
     return Math.ceil(bytesOf(sound['data']) / (sound['format'] === 'wav' ? WAVE_BYTES : SOUND_BYTES));
-  }
   return isRecord(file) ? Math.ceil(bytesOf(file['file_data']) / FILE_BYTES) : 0;
 }
 

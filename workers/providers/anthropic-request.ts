@@ -32,9 +32,9 @@ function sourceOf(url: string): Fields {
 /** A text, image or file of OpenAI's messages; undefined: it says nothing, which the API refuses. */
 function toBlock(part: unknown): Fields | undefined {
   const { text, image_url: image, file } = record(part);
-  if (image !== undefined) return { type: 'image', source: sourceOf(textIn(record(image)['url'])) };
-  if (file === undefined) return textIn(text).trim() === '' ? undefined : { type: 'text', text };
-  const { file_data: data, filename } = record(file);
+  if (isRecord(image)) return { type: 'image', source: sourceOf(textIn(image['url'])) };
+  if (!isRecord(file)) return textIn(text).trim() === '' ? undefined : { type: 'text', text };
+  const { file_data: data, filename } = file;
   const source = sourceOf(textIn(data));
   return { type: 'document', source, ...(typeof filename === 'string' ? { title: filename } : {}) };
 }

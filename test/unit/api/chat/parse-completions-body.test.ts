@@ -3,6 +3,9 @@ import { describe, expect, it } from '@jest/globals';
 import { parseCompletionsBody } from '../../../../api/chat/completions-body.ts';
 
 const MESSAGE = { role: 'user', content: 'Hello' };
+const text = (words: string | null) => ({ type: 'text', text: words });
+const file = (data: string) => ({ type: 'file', file: { file_data: data, filename: 'a.pdf' } });
+const user = (...content: unknown[]) => ({ role: 'user', content });
 
 describe('a body of completions', () => {
   const parse = (fields: object) => parseCompletionsBody({ messages: [MESSAGE], ...fields });
@@ -24,19 +27,7 @@ describe('a body of completions', () => {
     [{ stream_options: { include_usage: null } }],
     [{ response_format: { type: null } }],
     [{ messages: [{ role: 'user', name: null, content: [{ type: 'text', text: 'Hello', annotations: null }] }] }],
-    [
-      {
-        messages: [
-          {
-            role: 'user',
-            content: [
-              { type: 'text', text: 'Hello' },
-              { type: 'text', text: null },
-            ],
-          },
-        ],
-      },
-    ],
+    [{ messages: [user(text('Hello'), text(null))] }],
   ])('counts null as left out, also within %j', (fields) => {
     expect(parse(fields)).toMatchObject({
       request: { messages: [MESSAGE], jsonMode: false },
@@ -121,7 +112,8 @@ describe('a body of completions', () => {
   });
 });
 
-const CALL = { id: 'call_1', type: 'function', function: { name: 'add', arguments: '{"x":1}' } };
+const FUNCTION = { name: 'add', arguments: '{"x":1}' };
+const CALL = { id: 'call_1', type: 'function', function: FUNCTION };
 const ASKED = { role: 'assistant', content: null, tool_calls: [CALL] };
 const RESULT = { role: 'tool', tool_call_id: 'call_1', content: '3' };
 const IMAGE = { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'low' } };
@@ -145,22 +137,8 @@ describe('the messages of completions', () => {
     ['name', { ...MESSAGE, name: 'Ann' }, { ...MESSAGE, sent: { ...MESSAGE, name: 'Ann' } }],
     ['a null name', { ...MESSAGE, name: null }, MESSAGE],
     ['a refusal', { role: 'assistant', content: null, refusal: 'No.' }, { role: 'assistant', content: 'No.' }],
-    [
-      'text parts',
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'Hel' },
-          { type: 'text', text: 'lo' },
-        ],
-      },
-      MESSAGE,
-    ],
-    [
-      'a result in parts',
-      { ...RESULT, content: [{ type: 'text', text: '3' }] },
-      { role: 'tool', content: '3', sent: RESULT },
-    ],
+    ['text parts', user({ ...text('Hel'), image_url: null }, text('lo')), MESSAGE],
+    ['a result in parts', { ...RESULT, content: [text('3')] }, { role: 'tool', content: '3', sent: RESULT }],
   ])('say in short what is long on the wire: %s', (_what, message, expected) => {
     const before = message.role === 'tool' ? [MESSAGE, ASKED] : message.role === 'assistant' ? [MESSAGE] : [];
 
@@ -169,8 +147,7 @@ describe('the messages of completions', () => {
 
   it('hold images, sound and files of the user, which a target must take', () => {
     const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
-    const file = { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA', filename: 'a.pdf' } };
-    const message = { role: 'user', content: [{ type: 'text', text: 'See' }, IMAGE, sound, file] };
+    const message = user(text('See'), IMAGE, sound, file('data:application/pdf;base64,AAAA'));
 
     expect(parse(message)).toMatchObject({
       messages: [{ role: 'user', content: 'See', sent: message }],
@@ -185,7 +162,8 @@ describe('the messages of completions', () => {
     expect(() => parse(...Array<object>(2_049).fill(MESSAGE))).toThrow('`messages` must not have more than 2048 items');
   });
 
-  const image = (url: unknown) => ({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] });
+  const image = (url: unknown) => user({ type: 'image_url', image_url: { url } });
+  const call = (more: object) => ({ ...ASKED, tool_calls: [{ ...CALL, ...more }] });
 
   it.each<[string, unknown[], string]>([
     ['a message that is no object', ['x'], '`messages[0]` must be of type object'],
@@ -200,11 +178,12 @@ describe('the messages of completions', () => {
     ['an empty content', [{ role: 'user', content: '' }], '`messages[0].content` is not allowed to be empty'],
     ['a number', [{ role: 'user', content: 7 }], '`messages[0].content` must be a string or a list of parts'],
     ['no parts', [{ role: 'user', content: [] }], '`messages[0].content` is not allowed to be empty'],
-    [
-      'a strange part',
-      [{ role: 'user', content: [{ type: 'video' }] }],
-      '`messages[0].content[0].type` must be one of',
-    ],
+    ['a strange part', [user({ type: 'video' })], '`messages[0].content[0].type` must be one of'],
+    ['an image in a text', [user({ ...IMAGE, ...text('x') })], '[0].image_url` belongs to a part of'],
+    ['a text in an image', [user({ ...text('x'), ...IMAGE })], '[0].text` belongs to a part of'],
+    ['a function in a custom call', [call({ type: 'custom', custom: FUNCTION })], '[0].function` belongs to a call of'],
+    ['a custom tool in a call', [call({ custom: FUNCTION })], '[0].custom` belongs to a call of another type'],
+    ['a file at a URL', [user(file('https://example.com/a.pdf'))], '[0].file.file_data` must be the file as a data'],
     ['an image of the system', [{ role: 'system', content: [IMAGE] }], '`messages[0].content[0].type` must be text'],
     ['no URL', [image('a.png')], '`messages[0].content[0].image_url.url` must be an http or https URL'],
     [
@@ -213,11 +192,7 @@ describe('the messages of completions', () => {
       '`messages[0].content[0].image_url.url` must be on a public',
     ],
     ['empty data', [image('data:image/png;base64,')], 'url` must be an http or https URL, or `data:image'],
-    [
-      'a file of the provider',
-      [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }],
-      '`messages[0].content[0].file.file_id` is not supported',
-    ],
+    ['a file of the provider', [user({ type: 'file', file: { file_id: 'f' } })], '.file.file_id` is not supported'],
     ['a result without its call', [MESSAGE, RESULT], '`messages[1].tool_call_id` must be the id of one of the'],
     [
       'a result behind other words',
@@ -227,11 +202,7 @@ describe('the messages of completions', () => {
     ['a result of nothing', [ASKED, { role: 'tool', content: 'x' }], '`messages[1].tool_call_id` is required'],
     ['a call without its result', [MESSAGE, ASKED, MESSAGE], '`messages[1].tool_calls[0]` must be followed by'],
     ['a call at the end', [MESSAGE, ASKED], '`messages[1].tool_calls[0]` must be followed by'],
-    [
-      'arguments that are no text',
-      [{ role: 'assistant', tool_calls: [{ ...CALL, function: { name: 'add', arguments: {} } }] }],
-      '`messages[0].tool_calls[0].function.arguments` must be a string',
-    ],
+    ['odd arguments', [call({ function: { name: 'f', arguments: {} } })], '[0].function.arguments` must be a string'],
     [
       'an older call',
       [{ role: 'assistant', content: null, function_call: { name: 'f', arguments: '' } }],

@@ -1,31 +1,36 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { mediaTokensOf, textOf, textsBeside, textsOf } from '../../../../shared/contracts/message-text.ts';
+import { mediaTokensOf, textOf, textsBeside } from '../../../../shared/contracts/message-text.ts';
 
 describe('what a model reads of a request', () => {
   it('is a plain message’s content and nothing else', () => {
-    expect(textsOf({ role: 'user', content: 'Hi' })).toEqual(['Hi']);
     expect(textOf({ role: 'user', content: 'Hi' })).toBe('Hi');
-    expect(textsOf({ role: 'assistant', content: '' })).toEqual([]);
+    expect(textOf({ role: 'assistant', content: '' })).toBe('');
   });
 
-  it('includes the calls of tools of any kind, and whatever else the message has', () => {
+  it('includes calls of tools of any kind, and whatever words the message has besides', () => {
     const sent = {
       role: 'assistant',
       name: 'Ann',
       refusal: 'No.',
       tool_calls: [
         { id: 'a', type: 'function', function: { name: 'add', arguments: '{"x":1}' } },
-        { id: 'b', type: 'custom', custom: { name: 'run', input: 'ls' } },
+        { id: 'b', type: 'custom', custom: { name: 'run', input: 'ls' }, function: { name: '', arguments: 'rm' } },
         null,
       ],
       documents: [{ text: 'Rivers' }],
     };
 
-    const message = { role: 'assistant', content: 'Text', sent } as const;
+    const read = ['Text', 'add', '{"x":1}', 'a', 'function', 'rm', 'run', 'ls', 'b', 'custom', 'Ann', 'No.'];
+    expect(textOf({ role: 'assistant', content: 'Text', sent })).toBe([...read, '[{"text":"Rivers"}]'].join('\n'));
+  });
 
-    expect(textsOf(message)).toEqual([...['Text', 'add', '{"x":1}', 'run', 'ls', 'Ann', 'No.', '[{"text":"Rivers"}]']]);
-    expect(textOf(message)).toContain('{"x":1}\nrun');
+  it('includes the id of a call and the words beside the data of parts', () => {
+    const file = { type: 'file', file: { file_data: 'data:a/b;base64,AAAA', filename: 'a.pdf' } };
+    const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'low' }, alt: 'A map' };
+    const sent = { role: 'tool', tool_call_id: 'call_1', content: [{ type: 'text', text: 'Hi' }, file, image, null] };
+
+    expect(textOf({ role: 'tool', content: 'Hi', sent })).toBe('Hi\na.pdf\nA map\nlow\ncall_1');
   });
 
   it('includes definitions of tools, predictions and the schema beside the messages', () => {
@@ -33,11 +38,12 @@ describe('what a model reads of a request', () => {
       temperature: 1,
       tools: [{ type: 'function', function: { name: 'add' } }],
       prediction: 'x',
+      web_search_options: {},
       n_ctx: 7,
     };
     const schema = { name: 's', schema: { type: 'object' }, strict: true };
 
-    expect(textsBeside({ passed, schema })).toEqual([JSON.stringify(passed.tools), 'x', JSON.stringify(schema)]);
+    expect(textsBeside({ passed, schema })).toEqual([JSON.stringify(passed.tools), 'x', '{}', JSON.stringify(schema)]);
     expect(textsBeside({})).toEqual([]);
   });
 });
