@@ -260,8 +260,7 @@ export function readMessages(value: unknown): { messages: ChatMessage[]; needs: 
     });
   const conversation: Conversation = { needs: new Set(), calls: new Set(), open: new Map() };
   const messages = value.flatMap((message: unknown, index) => {
-    const { open } = conversation;
-    if (open.size === 0 && isPlain(message)) {
+    if (conversation.open.size === 0 && isPlain(message)) {
       conversation.calls.clear();
       return { role: message.role, content: message.content };
     }

@@ -142,9 +142,7 @@ export function parseEmbeddingsBody(body: unknown): ParsedChatBody {
 const moderationModel = modelSchema
   .allow(null)
   .description('Read by nobody: the administrator has chosen the moderator.');
-const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().required() }).unknown(
-  true,
-);
+const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: inputText.required() }).unknown(true);
 const moderationsSchema = Joi.object({
   input: Joi.alternatives(
     inputText,
@@ -170,10 +168,13 @@ function parseModerationsBody(body: unknown): ParsedChatBody {
   checkAgainst(Joi.object({ model: moderationModel }).unknown(true).required(), body);
   const { input } = given;
   const isParts = Array.isArray(input) && isRecord(input[0]);
-  const { texts, isTokens } = inputsOf(isParts ? input.map(partOf).join('\n') : input, MODERATED_MAX);
+  const { texts, isTokens } = inputsOf(isParts ? input.map(partOf).join('') : input, MODERATED_MAX);
   if (isTokens) refuse('must be a text, or a list of them');
+  const asked = requestOf(texts);
+  // Moderation reads them as one text and as lines.
+  if (isParts) for (const message of asked.messages) message.sent = { content: input };
   return {
-    request: { ...requestOf(texts), model: 'moderation', task: { kind: 'moderation' } },
+    request: { ...asked, model: 'moderation', task: { kind: 'moderation' } },
     ignoredFields: ignoredIn(given, [], new Set(['input', 'model'])),
   };
 }

@@ -37,9 +37,16 @@ function textsOfPart(part: unknown): string[] {
 }
 
 /** All text of a message but its content: calls of tools, and whatever else it and its parts have, such as names. */
-function textsBesideContent({ sent }: ChatMessage): string[] {
+export function textsBesideContent({ sent }: ChatMessage): string[] {
   const inside = [...list(sent?.['tool_calls']).flatMap(textsOfCall), ...list(sent?.['content']).flatMap(textsOfPart)];
   return [...inside, ...textsIn(sent, UNREAD_OF_MESSAGE)];
+}
+
+/** The content with its parts of text as lines: models get parts that are sent apart so, or as `content` has them. */
+export function linesOf({ content, sent }: ChatMessage): string {
+  const parts = list(sent?.['content']).filter(isRecord);
+  const texts = parts.map(({ text, refusal }) => text ?? refusal).filter(isText);
+  return texts.length > 1 ? texts.join('\n') : content;
 }
 
 /** All text of a message. */
@@ -51,10 +58,7 @@ const SETTINGS = words(
   'stop user safety_identifier prompt_cache_key logit_bias reasoning_effort verbosity tool_choice modalities',
 );
 
-/**
- * Texts of a request that a model reads beside its messages: definitions of tools, a predicted answer, the schema of one, and
- * whatever words are in fields that this service does not know.
- */
+/** Texts that a model reads beside the messages: tools, a predicted answer, a schema, words in fields unknown here. */
 export function textsBeside({ passed = {}, schema }: Pick<ChatRequest, 'passed' | 'schema'>): string[] {
   return [...textsIn(passed, SETTINGS), ...(schema === undefined ? [] : [asText(schema)])];
 }
@@ -79,9 +83,8 @@ const SOUND_BYTES = 400;
 const FILE_BYTES = 16;
 
 /** The bytes of data in base64, with or without `data:…;base64,` in front of it. */
-function bytesOf(data: unknown): number {
-  return isText(data) ? Math.ceil(((data.length - data.indexOf(',') - 1) * 3) / 4) : 0;
-}
+const bytesOf = (data: unknown): number =>
+  isText(data) ? Math.ceil(((data.length - data.indexOf(',') - 1) * 3) / 4) : 0;
 
 /** The tiles of an image in a data URL; the most where its size is unknown, as it is behind any other URL. */
 function tilesOf(url: unknown): number {

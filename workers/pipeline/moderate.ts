@@ -1,4 +1,4 @@
-import { textsBeside } from '../../shared/contracts/message-text.ts';
+import { linesOf, textsBeside, textsBesideContent } from '../../shared/contracts/message-text.ts';
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -67,24 +67,23 @@ function storedNeighbours({ history, submitted }: PromptToRead): Row[] {
   );
 }
 
-/** Inputs that a model reads one by one. */
-function readingsOfInputs(messages: readonly ChatMessage[]): string[] {
-  return [...new Set(messages.flatMap(({ content }) => eachReading(content)))];
+/** A row's contents side by side, parts of text also as lines, and behind them what else its messages have. */
+function readingsOfRow(row: Row): string[] {
+  if (row.messages.every(({ sent }) => sent === undefined)) return eachReading(textOfRow(row));
+  const beside = row.messages.flatMap(textsBesideContent);
+  const contents = new Set([textOfRow(row), textOfRow(row, linesOf)]);
+  return [...contents].flatMap((text) => eachReadingOfJson([text, ...beside].join('\n')));
 }
 
 /**
- * Everything that a model reads of a request, as texts: consecutive messages of one role are one text, separated by an
- * empty line as in an adapter. The moderator reads each text as it is and with line breaks as spaces, so a joined
- * message need not be read separately as well.
+ * Everything that a model reads of a request, as texts: consecutive messages of one role are one text. The moderator
+ * reads each as it is and with line breaks as spaces, so a joined message need not be read separately as well.
  */
 export function readingsOf(prompt: PromptToRead): string[] {
   const { system, turns } = joinRoles(prompt.messages);
   const rows = [...(system.messages.length === 0 ? [] : [system]), ...turns, ...storedNeighbours(prompt)];
-  const texts = rows.flatMap((row) => {
-    const hasMore = row.messages.some(({ sent }) => sent !== undefined);
-    return hasMore ? eachReadingOfJson(textOfRow(row)) : eachReading(textOfRow(row));
-  });
-  return [...new Set([...readingsOfContext(prompt), ...texts, ...prompt.beside.flatMap(eachReadingOfJson)])];
+  const beside = prompt.beside.flatMap(eachReadingOfJson);
+  return [...new Set([...readingsOfContext(prompt), ...rows.flatMap(readingsOfRow), ...beside])];
 }
 
 export interface ModerateDeps {
@@ -146,15 +145,13 @@ function toResult({ flagged, categories, scores }: ModerationVerdict) {
   };
 }
 
-/**
- * Answers a request for verdicts (docs/spec.md#moderations). They are not the request's `text`, so nobody pays for them.
- */
+/** Answers a request for verdicts (docs/spec.md#moderations). They are not the request's `text`, so nobody pays. */
 export function createClassify(moderator: Moderator): Stage<Claimed, Outcome> {
   const check = createCheck(moderator);
   return async (run) => {
     const results = [];
     for (const message of run.envelope.request.messages)
-      results.push(toResult(await check(run, readingsOfInputs([message]))));
+      results.push(toResult(await check(run, readingsOfRow({ role: 'user', messages: [message] }))));
     run.answer.unsent = [JSON.stringify({ model: moderator.backend, results })];
     return { finishReason: 'stop', usage: { promptTokens: 0, completionTokens: 0 } };
   };
@@ -187,7 +184,8 @@ export function createModerate({ moderator, clock, events }: ModerateDeps): Stag
     const { messages, task } = request;
     const values = context.map(({ text }) => text);
     const read = () => readingsOf({ ...prompt, values, messages, beside: textsBeside(request) });
-    const verdict = await check(run, task === undefined ? read() : readingsOfInputs(messages));
+    const inputs = () => new Set(messages.flatMap(({ content }) => eachReading(content)));
+    const verdict = await check(run, task === undefined ? read() : [...inputs()]);
     const categories = [...verdict.categories];
     trace.moderatedAt = clock.now();
     const result = verdict.flagged ? 'flagged_input' : 'passed';

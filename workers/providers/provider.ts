@@ -1,6 +1,5 @@
 import type { AnswerSchema, ChatMessage, ChatRequest, Task, Role } from '../../shared/contracts/chat-request.ts';
 import type { Delta, Usage } from '../../shared/contracts/events.ts';
-import { textOf } from '../../shared/contracts/message-text.ts';
 import { isRecord } from '../../shared/contracts/parse.ts';
 import type { HttpHead, ScheduleRead } from './http-call.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
@@ -134,9 +133,8 @@ export interface Row<Message extends ChatMessage = ChatMessage> {
 /** Separates two messages that are joined. */
 export const BETWEEN_JOINED = '\n\n';
 
-export function textOfRow({ messages }: Row): string {
-  return messages.map(textOf).join(BETWEEN_JOINED);
-}
+export const textOfRow = ({ messages }: Row, read = ({ content }: ChatMessage) => content): string =>
+  messages.map(read).join(BETWEEN_JOINED);
 
 /**
  * The most that an adapter may join: all system messages form one row; of the others, without blank ones, consecutive

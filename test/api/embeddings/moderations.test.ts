@@ -29,7 +29,16 @@ describe('POST /moderations', () => {
     expect(results[1]?.categories).toMatchObject({ test: true });
   });
 
-  it('judges by the settings of the tenant, and a text in parts as one', async () => {
+  it.each([
+    ['as one', 'parley-moder', 'ation-test'],
+    ['as lines', 'Hi parley', 'moderation test'],
+  ])('reads a text in parts %s', async (_how, ...parts) => {
+    const { key } = await service.startTenant();
+    const { body } = await post(key, { input: parts.map((text) => ({ type: 'text', text })) });
+    expect(body.results).toMatchObject([{ flagged: true }]);
+  });
+
+  it('judges by the settings of the tenant', async () => {
     const { key } = await service.startTenant({ tenant: { moderation: { disabled: ['violence'] } } });
     const other = await service.startTenant();
     const input = [
