@@ -127,14 +127,14 @@ function targetOf(root: Json, ref: unknown): Json | undefined {
   return isRecord(at) && isSchemaHere ? at : undefined;
 }
 
-/** Recursion ends at the greatest depth. */
-function checkDepth(value: unknown, path: string, depth: number): void {
+/** Recursion ends at the greatest depth. The names in a map are the caller's: a property may have that of a keyword. */
+function checkDepth(value: unknown, path: string, depth: number, isMap = false): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth > LIMITS.depth) refuse(SCHEMA_PARAM, `must not be nested deeper than ${LIMITS.depth} levels`);
   for (const [name, child] of Object.entries(value)) {
     if (name === '__proto__') refuse(path, 'must not contain the key `__proto__`');
     const at = Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`;
-    if (!DATA_KEYWORDS.has(name)) checkDepth(child, at, depth + 1);
+    if (isMap || !DATA_KEYWORDS.has(name)) checkDepth(child, at, depth + 1, !isMap && MAPS.has(name));
   }
 }
 

@@ -19,6 +19,8 @@ function parse(format: unknown): unknown {
 }
 const parseStrict = (schema: unknown) => parse({ name: 'answer', strict: true, schema });
 const nested = (levels: number): Fields => (levels === 0 ? TEXT : objectOf({ in: nested(levels - 1) }));
+const DEEP = JSON.parse('{"not":'.repeat(70) + '{}' + '}'.repeat(70)) as object;
+const poisoned = (name: string) => JSON.parse(`{"properties":{"${name}":{"__proto__":{}}}}`) as object;
 const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, TEXT]));
 
 describe('a schema of response_format', () => {
@@ -48,7 +50,7 @@ describe('a schema of response_format', () => {
       dependencies: { a: ['b'], b: { required: ['a'] } },
       dependentRequired: { a: [] },
       'x-own': { type: 5, deep: { $ref: '#/nowhere' } },
-      patternProperties: { '^b': {} },
+      patternProperties: { '^b': { default: DEEP } },
     };
 
     expect(parse({ name: 'a', schema })).toMatchObject({ strict: false, schema });
@@ -166,8 +168,12 @@ describe('a schema of response_format', () => {
       '.properties.a.allOf[0].not.$ref',
     ],
     ['a poisoned name', JSON.parse('{"properties":{"__proto__":{}}}') as object, '.properties'],
+    ...['default', 'enum'].flatMap((name): [string, object, string][] => [
+      [`a poisoned name in ${name}`, poisoned(name), `.properties.${name}`],
+      [`too many levels in ${name}`, { properties: { [name]: DEEP } }, ''],
+    ]),
     ['too many bytes', { description: 'x'.repeat(256 * 1024) }, ''],
-    ['too many levels', { properties: { a: JSON.parse('{"not":'.repeat(70) + '{}' + '}'.repeat(70)) as object } }, ''],
+    ['too many levels', { properties: { a: DEEP } }, ''],
   ])('is refused with %s, strict or not', (_what, schema, path) => {
     const param = `response_format.json_schema.schema${path}`;
     expect(() => parse({ name: 'a', schema })).toThrow(expect.objectContaining({ code: 'invalid_request', param }));
