@@ -152,7 +152,7 @@ const BATCH_FIELDS = [
 const LEDGER_FIELDS = [
   ...(['_id', 'type', 'amountMicro', 'balanceAfterMicro', 'createdAt', 'reason', 'purchaseId'] as const),
   ...(['requestId', 'keyId', 'mode', 'endpoint', 'tier', 'entityId'] as const),
-  ...(['promptTokens', 'completionTokens'] as const),
+  ...(['promptTokens', 'completionTokens', ...KIND_NAMES, 'estimated', 'finishReason', 'acceptedAt'] as const),
 ];
 
 function tenantFiles({ tenant }: ExportRows): ExportFile[] {
@@ -218,8 +218,9 @@ export function exportFiles(rows: ExportRows, whole: boolean): ExportFile[] {
     file('webhook_events', rows.webhookEvents, (row) =>
       only(row, ['_id', 'type', 'entityId', 'bodyJson', 'createdAt']),
     ),
+    // The balance after an entry is the live one.
     file('ledger', rows.ledger, (row) =>
-      only(row, [...LEDGER_FIELDS, ...KIND_NAMES, 'estimated', 'finishReason', 'acceptedAt']),
+      only(row.mode === 'test' ? { ...row, balanceAfterMicro: 0 } : row, LEDGER_FIELDS),
     ),
     file('usage', rows.usage, (row) => ({
       start_time: seconds(row.startMs),

@@ -131,7 +131,9 @@ const listTransactions = defineEndpoint({
   },
   async handle({ principal, query }, { ledger }: BillingDeps) {
     const rows = await ledger.list(overseenBy(principal), query.type, query.list);
-    return ok(toListPage(rows, query.list.limit, toTransactionResource));
+    // The balance after an entry is the live one.
+    const shown = mayBuy(principal) ? rows : rows.map((row) => ({ ...row, balanceAfterMicro: 0 }));
+    return ok(toListPage(shown, query.list.limit, toTransactionResource));
   },
 });
 

@@ -20,21 +20,23 @@ export interface BalanceDeps {
 
 /** Reads a consistent set of figures from Redis; the ledger balance comes from MongoDB if Redis has not loaded it. */
 export async function readBalance({ accounts, accountStore }: BalanceDeps, tenant: TenantPlace, now: number) {
-  const figures = await accountStore.read(tenant.shard, tenant._id, monthOf(now));
-  const ledgerMicro = figures.ledgerMicro ?? (await accounts.read(tenant._id))?.balanceMicro ?? 0;
+  const month = monthOf(now);
+  const figures = await accountStore.read(tenant.shard, tenant._id, month);
+  const book = figures.ledgerMicro === undefined ? await accounts.read(tenant._id) : undefined;
   return {
     /** The ledger balance minus the pending charges of finished requests. */
-    balanceMicro: ledgerMicro - figures.pendingMicro,
+    balanceMicro: (figures.ledgerMicro ?? book?.balanceMicro ?? 0) - figures.pendingMicro,
     /** Held for requests in progress. */
     heldMicro: figures.heldMicro,
+    /** Of the month's budget. */
+    usedTokens: figures.budgetUsedTokens + (book?.tokensByMonth[month] ?? 0),
   };
 }
 
-export interface BillingStatusDeps {
-  accounts: AccountRepository;
-  accountStore: AccountStore;
-  clock: Clock;
-}
+/** Live figures do not concern test keys (docs/spec.md#test-keys). */
+const OF_TEST_KEYS: Balance = { balanceMicro: 0, heldMicro: 0, usedTokens: 0 };
+
+export type BillingStatusDeps = BalanceDeps & { clock: Clock };
 
 const fields = {
   object: constant('billing.status'),
@@ -56,22 +58,17 @@ function nextMonthStart(timeMs: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** Reads the figures that admission uses from Redis, and the ledger balance from MongoDB if Redis has not loaded it. */
-async function readStatus(
-  { accounts, accountStore }: BillingStatusDeps,
-  { tenantId, shard, monthlyTokenBudget: limit }: Principal,
-  now: number,
-) {
-  const month = monthOf(now);
-  const figures = await accountStore.read(shard, tenantId, month);
-  const book = figures.ledgerMicro === undefined ? await accounts.read(tenantId) : undefined;
-  const balanceMicro = (figures.ledgerMicro ?? book?.balanceMicro ?? 0) - figures.pendingMicro;
-  const used = figures.budgetUsedTokens + (book?.tokensByMonth[month] ?? 0);
+async function readStatus(deps: BillingStatusDeps, { tenantId, shard, mode, monthlyTokenBudget }: Principal) {
+  const now = deps.clock.now();
+  const isTest = mode === 'test';
+  const limit = isTest ? null : monthlyTokenBudget;
+  const tenant = { _id: tenantId, shard };
+  const { balanceMicro, heldMicro, usedTokens: used } = isTest ? OF_TEST_KEYS : await readBalance(deps, tenant, now);
   return {
     object: 'billing.status',
     balance: toCredits(balanceMicro),
-    held: toCredits(figures.heldMicro),
-    available: toCredits(balanceMicro - figures.heldMicro),
+    held: toCredits(heldMicro),
+    available: toCredits(balanceMicro - heldMicro),
     currency: 'credits',
     budget: {
       limit,
@@ -103,6 +100,6 @@ export const getBilling = defineEndpoint({
     },
   },
   async handle({ principal }, deps: BillingStatusDeps) {
-    return ok(await readStatus(deps, principal, deps.clock.now()));
+    return ok(await readStatus(deps, principal));
   },
 });

@@ -6,7 +6,7 @@ import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, redisUrl } from '../../support/stores.ts';
 import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../../support/stripe-double.ts';
-import type { StripeDouble } from '../../support/stripe-double.ts';
+import type { StripeDouble, StripeEvent } from '../../support/stripe-double.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { useService } from '../../support/use-service.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -37,6 +37,9 @@ afterAll(async () => {
   for (const proxy of Object.values(stores)) await proxy.close();
 });
 
+const heard = (event: StripeEvent) =>
+  waitFor(async () => ((await callBack(service, event)).status === 200 ? true : undefined), 'the event to be heard');
+
 it.each(['MongoDB', 'Redis'] as const)(
   'a payment that comes while %s is away counts once it is back',
   async (store) => {
@@ -51,10 +54,7 @@ it.each(['MongoDB', 'Redis'] as const)(
     expect(performance.now() - start).toBeLessThan(LIMIT_MS);
 
     stores[store]?.set('pass');
-    await waitFor(
-      async () => ((await callBack(service, event)).status === 200 ? true : undefined),
-      'the event to be heard',
-    );
+    await heard(event);
     expect(await balanceOf(service, tenant)).toBe(2_000_000);
     const { body: list } = await apiOf(service, tenant.key)('get', '/billing/transactions');
     expect(list.data).toHaveLength(1);
@@ -75,10 +75,7 @@ it.each([
   expect(refusalOf(await callBack(service, event))).toMatchObject({ status: 503, code: 'model_unavailable' });
 
   stores.Redis?.set('pass');
-  await waitFor(
-    async () => ((await callBack(service, event)).status === 200 ? true : undefined),
-    'the event to be heard',
-  );
+  await heard(event);
   const { shard = -1 } = (await service.models.tenants.findById(tenant.tenantId).lean()) ?? {};
   const book = await service.redis.hget(service.keyspace.shard(shard).account(tenant.tenantId), 'ledgerBalance');
   expect(book).toBe('1000000000000');

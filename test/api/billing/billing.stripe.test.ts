@@ -86,10 +86,7 @@ describe('a paid session', () => {
     const event = completed(checkoutId);
     const answers = await Promise.all([callBack(service, event), callBack(service, event), callBack(service, event)]);
     const late = await callBack(service, event);
-    const other = await callBack(service, {
-      ...completed(checkoutId),
-      type: 'checkout.session.async_payment_succeeded',
-    });
+    const other = await callBack(service, eventOf('checkout.session.async_payment_succeeded', stripe.paid(checkoutId)));
 
     expect([...answers, late, other].map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect(await balanceOf(service, tenant)).toBe(2_000_000);

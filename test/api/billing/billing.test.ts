@@ -258,11 +258,15 @@ describe('GET /billing/transactions', () => {
     expect(refusalOf(stolen)).toMatchObject({ status: 400, param: 'after' });
   });
 
-  it('GET /billing/transactions costs nothing with a test key', async () => {
-    const tenant = await service.startTenant({ credits: 50 });
-    const { value } = await makeKey(apiOf(service, tenant.key), { mode: 'test' });
+  it('costs nothing with a test key, and shows it neither the balance nor the budget, which are live', async () => {
+    const tenant = await service.startTenant({ credits: 50, tenant: { monthly_token_budget: 1_000 } });
+    const { value } = await makeKey(apiOf(service, tenant.key), { mode: 'test', scopes: ['chat', 'billing'] });
     await postChat(service.app, value, chatOf('Hi'));
     await expectRunningBalance(service, tenant, 2);
     expect(await balanceOf(service, tenant)).toBe(50);
+    const api = apiOf(service, value);
+    const budget = { limit: null, used: 0, remaining: null, resets_at: nextMonth() };
+    expect((await api('get', '/billing')).body).toMatchObject({ balance: 0, held: 0, available: 0, budget });
+    expect((await api('get', '/billing/transactions')).body.data).toMatchObject([{ credits: 0, balance_after: 0 }]);
   });
 });

@@ -130,6 +130,7 @@ describe('an export', () => {
         expect([name, rows(name).length > 0]).toEqual([name, true]);
       expect(rows('keys')).toHaveLength(own() === live ? 2 : 1);
       expect(rows('account')).toHaveLength(own() === live ? 1 : 0);
+      expect(rows('ledger').every(({ balance_after_micro: after }) => after === 0)).toBe(own() === test);
     },
     60_000,
   );
