@@ -17,6 +17,7 @@ import type {
   TenantRow,
   TenantRepository,
 } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import { CLOSED } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import { createKey } from '../../../shared/mongo/tenants/key-repository.ts';
 import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
 import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
@@ -115,7 +116,6 @@ const createTenantKey = defineAdminEndpoint({
   },
   async handle({ params, body, actorIn }, deps: KeysDeps) {
     const tenant = await findTenant(deps.tenants, params.tenantId);
-    if (tenant.closedAt !== undefined) throw new ServiceError('conflict', CLOSED);
     const now = deps.clock.now();
     const { key, value } = await createKey(deps, tenant._id, toKeySettings(body, now), now);
     const { mode, scopes } = key;
@@ -202,8 +202,6 @@ export interface TenantsDeps extends CreateTenantDeps {
 async function toResource(deps: TenantsDeps, row: TenantRow) {
   return toTenantResource(row, await readBalance(deps, row, deps.clock.now()));
 }
-
-const CLOSED = 'This tenant is closed for good; create another one.';
 
 /** A change of status has its own event type; of changed settings, the event contains only the names. */
 async function emitChange(deps: TenantsDeps, actor: Actor, { status, ...settings }: TenantChanges): Promise<void> {

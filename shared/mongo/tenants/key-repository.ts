@@ -9,7 +9,7 @@ import { flagOf } from '../../domain/principal.ts';
 import { ServiceError } from '../../errors/service-error.ts';
 import { newId, randomBase62 } from '../../lifecycle/ids.ts';
 import { collection, count, number, options, required, text, toFieldUpdate, listRows, inSpace } from '../collection.ts';
-import { tenantModel } from './tenant-repository.ts';
+import { CLOSED, tenantModel } from './tenant-repository.ts';
 
 /** A value that a rotated key had before. */
 interface PreviousKeyValue {
@@ -120,13 +120,10 @@ async function assertRoom(keys: Model<KeyRow>, tenantId: string, session: Client
 }
 
 /** Writing the tenant makes concurrent changes take turns, so that none reads before another has written. */
-async function takeTurn(
-  tenants: ReturnType<typeof tenantModel>,
-  tenantId: string,
-  session: ClientSession,
-): Promise<void> {
-  const turn = await tenants.updateOne({ _id: tenantId }, { $inc: { keysIssued: 1 } }, { session });
-  if (turn.matchedCount === 0) throw new ServiceError('not_found', 'There is no such tenant.');
+async function takeTurn(tenants: ReturnType<typeof tenantModel>, tenantId: string, session: ClientSession) {
+  const tenant = await tenants.findOneAndUpdate({ _id: tenantId }, { $inc: { keysIssued: 1 } }, { session }).lean();
+  if (tenant === null) throw new ServiceError('not_found', 'There is no such tenant.');
+  return tenant;
 }
 
 type DecideChanges = (key: KeyRow) => KeyChanges;
@@ -157,10 +154,11 @@ export function createKeyRepository(connection: Connection) {
   const tenants = tenantModel(connection);
 
   return {
-    /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */
+    /** Throws `not_found` without the tenant, `conflict` if it is closed or has 100 active keys; exact under concurrent calls. */
     async insert(row: KeyRow, now: number): Promise<void> {
       await connection.transaction(async (session) => {
-        await takeTurn(tenants, row.tenantId, session);
+        const { closedAt } = await takeTurn(tenants, row.tenantId, session);
+        if (closedAt !== undefined) throw new ServiceError('conflict', CLOSED);
         await assertRoom(keys, row.tenantId, session, now);
         await keys.create([row], { session });
       });

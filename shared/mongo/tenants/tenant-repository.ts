@@ -71,6 +71,8 @@ export type TenantChanges = TenantSettingsChanges & { status?: TenantRow['status
 
 export type TenantRepository = ReturnType<typeof createTenantRepository>;
 
+export const CLOSED = 'This tenant is closed for good; create another one.';
+
 /** Settings for which null is a value, "no bound", and not the absence of one. */
 const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(
   TENANT_FIELDS.flatMap(([name, { kind }]) => (kind === 'bound' ? [name] : [])),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
+import { createKey, createKeyRepository } from '../../../shared/mongo/tenants/key-repository.ts';
 import { chatOf, postChat } from '../../support/chat.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { useService } from '../../support/use-service.ts';
@@ -69,7 +70,7 @@ describe('a closed tenant', () => {
   });
 
   it('stays closed', async () => {
-    const { path } = await startCustomer();
+    const { path, tenantId } = await startCustomer();
     const first = await service.admin('delete', path);
     const again = await service.admin('delete', path);
     expect([first.status, again.status]).toEqual([202, 202]);
@@ -77,5 +78,9 @@ describe('a closed tenant', () => {
     expect((await service.admin('patch', path, { rpm: 5, name: 'x' })).status).toBe(409);
     expect((await service.admin('post', `${path}/keys`, { name: 'k' })).status).toBe(409);
     expect((await service.admin('get', path)).body).toEqual(again.body);
+    // As a call that has found it open a moment before.
+    const deps = { keys: createKeyRepository(service.mongo), keyPrefix: 'svc' };
+    const late = createKey(deps, tenantId, { name: '', mode: 'live', scopes: ['*'] }, Date.now());
+    await expect(late).rejects.toMatchObject({ code: 'conflict' });
   });
 });

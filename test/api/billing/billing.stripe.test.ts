@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 
 import { beforeEach, describe, expect, it } from '@jest/globals';
@@ -238,23 +239,14 @@ describe('a callback', () => {
       socket.write('x'.repeat(262_000));
       return socket;
     });
-    const statuses = begun.map(
-      (socket) =>
-        new Promise<string>((resolve) =>
-          socket.once('data', (data) => {
-            resolve(data.toString('latin1', 9, 12));
-          }),
-        ),
-    );
+    const statuses = begun.map(async (socket) => String(await once(socket, 'data')).slice(9, 12));
     // 8 MiB of an address are 32 of these bodies; the others are answered when their connections have stalled.
-    const refused = await Promise.race(statuses);
+    const refused = await Promise.any(statuses);
     for (const socket of begun) socket.destroy();
     expect(refused).toBe('503');
 
-    await waitFor(
-      async () => ((await callBack(service, completed(checkoutId))).status === 200 ? true : undefined),
-      'room',
-    );
+    const isHeard = async () => (await callBack(service, completed(checkoutId))).status === 200 || undefined;
+    await waitFor(isHeard, 'room');
     expect(await balanceOf(service, tenant)).toBe(2_000_000);
   });
 
