@@ -103,9 +103,8 @@ async function finishMove(deps: MoveStepsDeps, tenantId: string, move: TenantMov
   const { from, to, token } = move;
   const keyIds = await keys.ids(tenantId);
   await moves.takeAlong(tenantId, move);
-  // A revocation looks up the tenant's shard after it has set its flag, so it finds the new shard, or its flag is
-  // copied here.
-  for (const flag of await accessFlags.blocked(from, await keys.flags(tenantId))) await accessFlags.block(to, flag);
+  // The tenant's shard is looked up after a key's flag was set, so the flag is set on the new shard, or copied here.
+  await accessFlags.copy(from, to, await keys.flags(tenantId));
   const book = await accounts.read(tenantId);
   if (book !== undefined) await accountStore.publishBalance(to, tenantId, book);
   const keepHold = holdOf(deps, tenantId, move);

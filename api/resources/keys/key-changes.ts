@@ -136,36 +136,35 @@ interface KeyDecision {
   takesBack: boolean;
 }
 
-interface ChangedKey {
-  key: KeyRow;
-  /** Tells every ingress. What was taken back counts no more even where that message is missed. */
-  announce(): Promise<void>;
-}
-
 /** Changes a key that is not revoked, as `decide` says. Throws `not_found`, `conflict` or `endpoint_not_allowed`. */
 export async function changeKey(
-  { keys, accessFlags }: ChangeKeyDeps,
+  { keys, tenants, accessFlags }: ChangeKeyDeps,
   principal: Principal,
   keyId: string,
   now: number,
   decide: (key: KeyRow) => KeyDecision,
-): Promise<ChangedKey> {
-  let outdated: string | undefined;
-  const key = await keys.change(principal.tenantId, keyId, now, (row) => {
+) {
+  const { tenantId, shard } = principal;
+  const changed = await keys.change(tenantId, keyId, now, (row) => {
     assertMayManage(principal, row);
     if (row.status === 'revoked') {
       throw new ServiceError('conflict', 'This API key has been revoked; create a new one.');
     }
     const { changes, takesBack } = decide(row);
-    const { revision = 0 } = row;
-    outdated = takesBack ? flagOf({ keyId, revision }) : undefined;
-    return takesBack ? { ...changes, revision: revision + 1 } : changes;
+    return takesBack ? { ...changes, revision: (row.revision ?? 0) + 1 } : changes;
   });
+  const key = found(changed, 'keyId');
+  const { revision = 0 } = key;
   return {
-    key: found(key, 'keyId'),
-    async announce() {
-      await accessFlags.announce(keyId);
-      if (outdated !== undefined) await accessFlags.outdate(principal.shard, outdated);
+    key,
+    /** Tells every ingress; what was taken back counts no more even where that message is missed. Safe to repeat. */
+    async announce(): Promise<void> {
+      if (revision === 0) return accessFlags.announce(keyId);
+      // A change that takes nothing back may be the repeat of one whose flag was not set.
+      const flag = flagOf({ keyId, revision: revision - 1 });
+      await accessFlags.outdate(shard, flag);
+      const tenant = await tenants.find(tenantId);
+      if (tenant !== undefined && tenant.shard !== shard) await accessFlags.outdate(tenant.shard, flag);
     },
   };
 }

@@ -81,6 +81,11 @@ export const ACTIVE_KEYS_MAX = 100;
  */
 export const KEYS_MADE_PER_MINUTE = 2 * ACTIVE_KEYS_MAX;
 
+/** An ingress remembers a key for 15 minutes; of the changes that it may have missed since, these are the last. */
+const FLAGS_BACK = [0, 1, 2, 3, 4];
+const flagsOf = ({ _id: keyId, revision = 0 }: { _id: string; revision?: number }) =>
+  FLAGS_BACK.map((back) => flagOf({ keyId, revision: revision - back }));
+
 export type KeyRepository = ReturnType<typeof createKeyRepository>;
 
 /** Undefined leaves a field as it is, null takes it away. */
@@ -182,10 +187,10 @@ export function createKeyRepository(connection: Connection) {
       return rows.map(({ _id }) => _id);
     },
 
-    /** The names of their flags in Redis. */
+    /** The names that their flags in Redis may have. */
     async flags(tenantId: string): Promise<string[]> {
       const rows = await keys.find({ tenantId }, { revision: 1 }).lean();
-      return rows.map(({ _id: keyId, revision = 0 }) => flagOf({ keyId, revision }));
+      return rows.flatMap(flagsOf);
     },
 
     /** One row more than the limit. */

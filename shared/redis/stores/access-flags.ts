@@ -4,14 +4,14 @@ import { ACCESS_CHANNEL } from '../keyspace.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 
-/**
- * Longer than any cached principal may live (15 minutes, docs/spec.md#stores-away); after that MongoDB's word is
- * enough.
- */
+/** Longer than any cached principal may live (15 minutes, docs/spec.md#stores-away); then MongoDB's word is enough. */
 const FLAG_SECONDS = 24 * 60 * 60;
 
 const BLOCKED = '1';
 const CHANGED = 'changed';
+
+/** Caches know a key by its id, and so do ingresses of versions whose flags had no revision. */
+const ownerOf = (flag: string) => flag.replace(/:.*/, '');
 
 /** Makes revoked keys and suspended tenants count at once: admission looks at these flags. */
 export type AccessFlags = ReturnType<typeof createAccessFlags>;
@@ -19,22 +19,18 @@ export type AccessFlags = ReturnType<typeof createAccessFlags>;
 export function createAccessFlags(client: RedisClient, keyspace: Keyspace) {
   const setFlag = defineScript(client, 'block');
 
-  /** Announces to every ingress that what it has cached of `id` is out of date. */
-  async function announce(id: string): Promise<void> {
-    await client.publish(ACCESS_CHANNEL, id);
+  /** Announces to every ingress that what it has cached of a key, by its id or a flag, or of a tenant is out of date. */
+  async function announce(name: string): Promise<void> {
+    await client.publish(ACCESS_CHANNEL, ownerOf(name));
   }
 
   const set = (shard: number, flag: string, seconds: number, value: string) =>
     setFlag([keyspace.shard(shard).blocked(flag)], [seconds, value]);
 
-  /** Caches know a key by its id, and so do ingresses of versions whose flags had no revision. */
-  const ownerOf = (flag: string) => flag.replace(/:.*/, '');
-  const announceOwner = (flag: string) => announce(ownerOf(flag));
-
   /** `flag` is a key's (flagOf), or a tenant's id; safe to repeat. */
   async function block(shard: number, flag: string): Promise<void> {
     await Promise.all([...new Set([flag, ownerOf(flag)])].map((name) => set(shard, name, FLAG_SECONDS, BLOCKED)));
-    await announceOwner(flag);
+    await announce(flag);
   }
 
   return {
@@ -42,12 +38,15 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace) {
     block,
     /** Lets nobody in any more who was let in under this flag of a key: the ingress looks the key up again. Safe to repeat. */
     async outdate(shard: number, flag: string): Promise<void> {
-      await set(shard, flag, FLAG_SECONDS, CHANGED);
+      await Promise.all([set(shard, flag, FLAG_SECONDS, CHANGED), announce(flag)]);
     },
-    /** Which of some flags are blocked on a shard. */
-    async blocked(shard: number, flags: readonly string[]): Promise<string[]> {
-      const found = await Promise.all(flags.map((flag) => client.get(keyspace.shard(shard).blocked(flag))));
-      return flags.filter((_, index) => found[index] === BLOCKED);
+    /** Has flags of keys count on another shard as well. */
+    async copy(from: number, to: number, flags: readonly string[]): Promise<void> {
+      const copyOne = async (name: string) => {
+        const value = await client.get(keyspace.shard(from).blocked(name));
+        if (value !== null) await set(to, name, FLAG_SECONDS, value);
+      };
+      await Promise.all([...new Set([...flags, ...flags.map(ownerOf)])].map(copyOne));
     },
     /**
      * Blocks a flag, lets `change` revoke it in MongoDB, and announces it: a process that dies in between leaves a key that is
@@ -57,7 +56,7 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace) {
       const [flagged] = await Promise.allSettled([block(shard, flag)]);
       const result = await change();
       if (flagged.status === 'rejected') throw flagged.reason;
-      await announceOwner(flag);
+      await announce(flag);
       return result;
     },
     async unblock(shard: number, flag: string): Promise<void> {

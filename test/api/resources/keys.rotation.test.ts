@@ -23,15 +23,10 @@ async function rotate(id: string, body?: object, by = api): Promise<KeyBody> {
   return response.body as KeyBody;
 }
 
-const until = (value: string, status: number) =>
-  waitFor(
-    async () => {
-      const response = await tryKey(service, value);
-      return response.status === status ? response : undefined;
-    },
-    `${status} for the key`,
-    3_000,
-  );
+async function until(value: string, status: number) {
+  const ask = async () => [await tryKey(service, value)].find((response) => response.status === status);
+  return waitFor(ask, `${status} for the key`, 3_000);
+}
 
 describe('rotating a key', () => {
   it('gives it another value and leaves its id and settings', async () => {
@@ -65,10 +60,8 @@ describe('rotating a key', () => {
 
     expect(refusalOf(refused).code).toBe('expired_api_key');
     expect((await tryKey(service, value)).status).toBe(200);
-    expect((await api('get', `/keys/${key.id}`)).body).toMatchObject({
-      status: 'active',
-      previous_value_expires_at: null,
-    });
+    const { body } = await api('get', `/keys/${key.id}`);
+    expect(body).toMatchObject({ status: 'active', previous_value_expires_at: null });
   });
 
   it.each([[undefined], [{}], [{ grace_seconds: 0 }]])(
@@ -124,10 +117,8 @@ describe('rotating a key', () => {
 
   it.each([-1, 604_801, 1.5, '60', null])('rotating a key is 400 for a grace of %j', async (grace) => {
     const { id } = await makeKey(api);
-    expect(refusalOf(await api('post', `/keys/${id}/rotate`, { grace_seconds: grace }))).toMatchObject({
-      status: 400,
-      param: 'grace_seconds',
-    });
+    const refused = refusalOf(await api('post', `/keys/${id}/rotate`, { grace_seconds: grace }));
+    expect(refused).toMatchObject({ status: 400, param: 'grace_seconds' });
   });
 
   it('rotating a key is 409 for a key that has expired', async () => {
@@ -165,6 +156,16 @@ describe('an ingress that has missed the message of a change', () => {
     expect((await api('patch', `/keys/${key.id}`, body)).status).toBe(200);
 
     expect(await verdictsOf()).toEqual(verdicts);
+  });
+
+  it('looks the key up again after the repeat of a change whose flag was not set', async () => {
+    const key = await makeKey(api);
+    const verdictsOf = await rememberKey(key);
+    await api('patch', `/keys/${key.id}`, { rpm: 5 });
+    expect(await service.redis.del(service.keyspace.shard(0).blocked(`${key.id}:0`))).toBe(1);
+    await api('patch', `/keys/${key.id}`, { rpm: 5 });
+
+    expect(await verdictsOf()).toEqual(['changed', 'admitted']);
   });
 
   it('takes the old value no more after a rotation without a grace, and within one it does', async () => {

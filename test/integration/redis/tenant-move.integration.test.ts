@@ -16,6 +16,7 @@ import { chatOf, postChat, waitFor } from '../../support/chat.ts';
 import { kindsOn, moveWhenIdle, shardOf } from '../../support/move-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
 import { apiOf } from '../../support/tenant-api.ts';
+import { makeKey } from '../../support/tenant-keys.ts';
 import { useService } from '../../support/use-service.ts';
 
 const service = useService({ env: { QUEUE_SHARDS: '2' } });
@@ -211,8 +212,9 @@ it('takes nothing away from a tenant that has come back meanwhile', async () => 
   expect(await service.redis.hget(keys.daily(keyId), 'total')).toBe('2');
 });
 
-it('loses neither credits nor a revocation that come while a tenant is moved', async () => {
+it('loses neither credits nor what a key has lost that come while a tenant is moved', async () => {
   const tenant = await service.startTenant({ credits: 100 });
+  const { id: narrowed } = await makeKey(apiOf(service, tenant.key));
   const { tenantId, keyId } = tenant;
   const to = 1 - (await shardOf(service, tenantId));
   await waitFor(() => service.redis.exists(service.keyspace.shard(1 - to).account(tenantId)), 'the account');
@@ -221,6 +223,7 @@ it('loses neither credits nor a revocation that come while a tenant is moved', a
     if (name === 'state.copy') {
       await service.admin('post', `/tenants/${tenantId}/credits`, { credits: 50 });
       await service.admin('delete', `/tenants/${tenantId}/keys/${keyId}`);
+      await service.admin('patch', `/tenants/${tenantId}/keys/${narrowed}`, { rpm: 5 });
     }
     return result;
   });
@@ -229,6 +232,7 @@ it('loses neither credits nor a revocation that come while a tenant is moved', a
 
   expect(await balances(tenant)).toMatchObject({ told: 150, sum: 150 });
   expect(await service.redis.get(service.keyspace.shard(to).blocked(keyId))).toBe('1');
+  expect(await service.redis.get(service.keyspace.shard(to).blocked(`${narrowed}:0`))).toBe('changed');
 });
 
 it('serves tenants of two moves in a row from the shard where they are', async () => {
