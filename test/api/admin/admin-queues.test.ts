@@ -26,10 +26,7 @@ async function add(data: object = { tenantId: TENANT }): Promise<string> {
 
 /** Runs `count` jobs of shard 1 and resolves when they have ended. */
 async function run(count: number, processor: (job: Job) => Promise<unknown>): Promise<void> {
-  const worker: BullWorker = new Worker('interactive', processor, {
-    connection,
-    prefix: admin.keyspace.shard(1).tag,
-  });
+  const worker: BullWorker = new Worker('interactive', processor, { connection, prefix: admin.keyspace.shard(1).tag });
   let left = count;
   await new Promise<void>((resolve) => {
     const ended = () => {

@@ -15,11 +15,7 @@ const TOKENS = [
 const PROXIED = { trustProxy: ['loopback'], requireHttps: true };
 
 const noted: Parameters<RefusalWatch['note']>[] = [];
-const admin = useAdmin({
-  adminTokens: TOKENS,
-  http: PROXIED,
-  refusals: { note: (...refusal) => noted.push(refusal) },
-});
+const admin = useAdmin({ adminTokens: TOKENS, http: PROXIED, refusals: { note: (...refusal) => noted.push(refusal) } });
 
 let addresses = 0;
 /** An address that no other test has used. */

@@ -151,10 +151,7 @@ describe('calls of tools', () => {
     await receiver.close();
 
     const { usage } = body as { usage: { total_tokens: number } };
-    expect(told.body.data).toMatchObject({
-      finish_reason: 'tool_calls',
-      usage: { total_tokens: usage.total_tokens },
-    });
+    expect(told.body.data).toMatchObject({ finish_reason: 'tool_calls', usage: { total_tokens: usage.total_tokens } });
     expect(told.text).not.toMatch(/Oslo|weather/);
   });
 

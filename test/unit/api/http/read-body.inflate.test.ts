@@ -6,10 +6,7 @@ import { inflateBody, inflateUpTo } from '../../../../api/http/read-body.ts';
 import { CHAT_LIMITS } from '../../../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
-const LIMIT = {
-  bytes: CHAT_LIMITS.bodyBytesMax,
-  fault: () => new ServiceError('payload_too_large', 'Too large.'),
-};
+const LIMIT = { bytes: CHAT_LIMITS.bodyBytesMax, fault: () => new ServiceError('payload_too_large', 'Too large.') };
 const COMPRESS = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync } as const;
 
 /** 100 messages of one character, 16,000 times. */

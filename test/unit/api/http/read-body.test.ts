@@ -108,10 +108,7 @@ describe('the time that a body may take', () => {
     const read = readBody(req, LIMIT, shareOf(), PACE).catch((fault: unknown) => fault);
     stream.write('{"messages":');
     await jest.advanceTimersByTimeAsync(1_000 + 5_000);
-    expect(await read).toMatchObject({
-      code: 'invalid_request',
-      message: expect.stringContaining('took too long'),
-    });
+    expect(await read).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('took too long') });
   });
 
   it('grows with what has come, so that a large body may come slowly', async () => {

@@ -37,11 +37,7 @@ describe('history and submitted messages', () => {
   it('keep everything when the copy is not at the beginning of what is submitted', () => {
     const submitted = [user('first'), ...exchanges(1), user('new')];
 
-    expect(mergeHistory(exchanges(1), submitted)).toEqual({
-      history: exchanges(1),
-      submitted,
-      unseen: submitted,
-    });
+    expect(mergeHistory(exchanges(1), submitted)).toEqual({ history: exchanges(1), submitted, unseen: submitted });
   });
 
   it('tell messages of other roles and other spelling apart', () => {

@@ -27,11 +27,7 @@ describe('a batch that is being read', () => {
           for (let index = 0; index < 10_000; index += 1) yield Buffer.from(lineOf(index));
         })(),
       ),
-      {
-        keep: () => Promise.resolve(),
-        hold: (bytes) => held.push(bytes),
-        inTurn: (work) => work(),
-      },
+      { keep: () => Promise.resolve(), hold: (bytes) => held.push(bytes), inTurn: (work) => work() },
     );
 
     expect(Math.max(...held)).toBeGreaterThan(3 * MIB);
