@@ -1,5 +1,6 @@
 import type { Response } from 'express';
 
+import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../shared/contracts/chat-request.ts';
 import { LOST } from '../../shared/contracts/events.ts';
 import { nameOf } from '../../shared/contracts/jobs.ts';
@@ -144,17 +145,11 @@ type Handlers = {
   ) => Answer<R>;
 };
 
-/** A document of MongoDB has 16 MB. */
-const KEPT_BYTES_MAX = 15 * 1024 * 1024;
-
 /** Smaller ones are bounded by the requests per minute. */
 const PACED_BYTES = 256 * 1024;
 
-const tooLargeToKeep = () =>
-  new ServiceError(
-    'invalid_request',
-    'A request of more than 15 MiB cannot be kept; send it without `Idempotency-Key` and `Prefer: respond-async`, or make it smaller.',
-  );
+const TOO_LARGE_TO_KEEP =
+  'A request of more than 15 MiB cannot be kept; send it without `Idempotency-Key` and `Prefer: respond-async`, or make it smaller.';
 
 async function prepare(
   { hub, retention }: AcceptDeps,
@@ -175,7 +170,7 @@ async function prepare(
   const callerMayReturn = async || idempotency !== undefined;
   const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
   const bytes = bytesOf(body.request);
-  if (hasIntent && bytes > KEPT_BYTES_MAX) throw tooLargeToKeep();
+  if (hasIntent && bytes > CHAT_LIMITS.keptBytesMax) throw new ServiceError('invalid_request', TOO_LARGE_TO_KEEP);
   const asked: AdmissionCall = {
     requestId,
     principal,

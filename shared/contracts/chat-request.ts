@@ -111,6 +111,8 @@ export const CHAT_LIMITS = {
   metadataDepthMax: 5,
   /** 100 messages of 16,000 code points, escaped. */
   bodyBytesMax: 20 * 1024 * 1024,
+  /** Of a request that MongoDB stores, whose documents have 16 MB. */
+  keptBytesMax: 15 * 1024 * 1024,
   /** A million small values would stop the process for seconds. */
   bodyValuesMax: 100_000,
 } as const;

@@ -13,8 +13,10 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { JSON_DEPTH_MAX, outlineOf, parseJson } from '../../http/json-body.ts';
 import type { Piece, Place } from './scan-value.ts';
 
-/** A request of a batch may be as large as a body of the chat route. */
-const { bodyBytesMax, bodyValuesMax } = CHAT_LIMITS;
+/** A request of a batch may be as large as a body of the chat route, but it is stored. */
+const { bodyBytesMax, bodyValuesMax, keptBytesMax } = CHAT_LIMITS;
+
+const TOO_LARGE_TO_KEEP = '`body` must not exceed 15 MiB in a batch, which is stored.';
 
 /** Readers for the body of a line that names an endpoint: the form of OpenAI's batches, or our own paths. */
 const READERS = new Map([
@@ -114,8 +116,10 @@ function readItem(item: object): BatchLine {
   const chat = attempt(() => read(body));
   if (chat instanceof ServiceError) return { customId, error: below(chat), ...entityOf(body) };
   const { request } = chat;
-  const { entityId } = request;
-  return { customId, requestJson: JSON.stringify(request), ...(entityId === undefined ? {} : { entityId }) };
+  const entity = request.entityId === undefined ? {} : { entityId: request.entityId };
+  const requestJson = JSON.stringify(request);
+  if (Buffer.byteLength(requestJson) <= keptBytesMax) return { customId, requestJson, ...entity };
+  return { customId, error: below(new ServiceError('invalid_request', TOO_LARGE_TO_KEEP)), ...entity };
 }
 
 /** A request that is too much to read keeps its name, and the entity that the name may be about. */

@@ -18,6 +18,11 @@ const lines = { 'Content-Type': NDJSON };
 /** The best quality, which is the default, takes a second for a text of this size. */
 const quickBrotli = (text: Buffer) => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
 
+const imageOf = (bytes: number) => {
+  const url = `data:image/png;base64,${'A'.repeat(bytes)}`;
+  return { role: 'user', content: [{ type: 'image_url', image_url: { url } }] };
+};
+
 describe('a large upload', () => {
   it('of 10,000 lines is stored whole, in its order', async () => {
     const { status, body } = await postLines(service, tenant.key, itemsOf(10_000));
@@ -80,10 +85,15 @@ describe('a large upload', () => {
     expect([response.status, response.body.request_counts]).toEqual([202, { total: LINES, completed: 0, failed: 0 }]);
   });
 
-  it('has a line that is longer than a request may be as a bad line', async () => {
-    const long = JSON.stringify(itemOf('long', { metadata: 'x'.repeat(20 * MIB) }));
-    const response = await postBatch(service, tenant.key, `${long}\n${ndjsonOf(itemsOf(2))}`, lines);
+  it.each([
+    ['a request may be', () => itemOf('long', { metadata: 'x'.repeat(20 * MIB) })],
+    [
+      'MongoDB can store',
+      () => ({ ...itemOf('long', { messages: [imageOf(16 * MIB)] }), url: '/v1/chat/completions' }),
+    ],
+  ])('has a line that is longer than %s as a bad line', async (_what, longItem) => {
+    const { status, body } = await postLines(service, tenant.key, [longItem(), ...itemsOf(2)]);
 
-    expect([response.status, response.body.request_counts]).toEqual([202, { total: 3, completed: 0, failed: 1 }]);
+    expect([status, body.request_counts]).toEqual([202, { total: 3, completed: 0, failed: 1 }]);
   });
 });
