@@ -118,10 +118,7 @@ async function rollUpsBetween(
     .aggregate<UsageCounts & { _id: RollUpGroup }>([
       { $match: { tenantId, width: { $in: [...WIDTHS] }, scope: { $in: [...SCOPES] }, startMs } },
       {
-        $group: {
-          _id: { width: '$width', scope: '$scope' },
-          ...summedCounts,
-        },
+        $group: { _id: { width: '$width', scope: '$scope' }, ...summedCounts },
       },
     ])
     .session(session);

@@ -105,11 +105,7 @@ function createHolders(connection: Connection, cipher: CredentialCipher): Holder
     holdWebhooks(connection, again),
     holder(
       secrets,
-      {
-        all: {},
-        of: (prefix) => ({ encrypted: prefix }),
-        stale: (prefix) => ({ encrypted: { $not: prefix } }),
-      },
+      { all: {}, of: (prefix) => ({ encrypted: prefix }), stale: (prefix) => ({ encrypted: { $not: prefix } }) },
       async (_id) => {
         const { encrypted } = (await secrets.findById(_id).lean()) ?? {};
         if (encrypted === undefined) return false;

@@ -175,11 +175,7 @@ async function sumStored(bulk: Connection, tenantId: string): Promise<{ lines: n
   const [sum] = await batchModel(bulk).aggregate<{ lines: number; bytes: number }>([
     { $match: { tenantId } },
     {
-      $group: {
-        _id: null,
-        lines: { $sum: orMost('$total', linesMax) },
-        bytes: { $sum: orMost('$bytes', bytesMax) },
-      },
+      $group: { _id: null, lines: { $sum: orMost('$total', linesMax) }, bytes: { $sum: orMost('$bytes', bytesMax) } },
     },
   ]);
   return sum ?? { lines: 0, bytes: 0 };

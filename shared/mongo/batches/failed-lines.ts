@@ -54,14 +54,7 @@ async function reopenLine(
   line: FailedLine,
 ): Promise<boolean> {
   const { tenantId, requestId, batchId, failedAt } = line;
-  const failed = {
-    tenantId,
-    batchId,
-    requestId,
-    failedAt,
-    state: 'failed',
-    requestJson: { $exists: true },
-  } as const;
+  const failed = { tenantId, batchId, requestId, failedAt, state: 'failed', requestJson: { $exists: true } } as const;
   // The result of the last try stays with the line, which no result shows while it waits.
   const again = newId('req');
   const waiting = { state: 'waiting', requestId: again } as const;

@@ -59,12 +59,7 @@ async function endOlder(
   { tenantId, mode = 'live', scope }: ComplianceJobRow,
   now: number,
 ): Promise<void> {
-  const kept = {
-    ...inSpace({ tenantId, mode }),
-    kind: 'export' as const,
-    scope,
-    'archive.expiresAt': { $gt: now },
-  };
+  const kept = { ...inSpace({ tenantId, mode }), kind: 'export' as const, scope, 'archive.expiresAt': { $gt: now } };
   const latestFirst = jobs.find(kept, { _id: 1 }).sort({ completedAt: -1, _id: -1 });
   const older = (await latestFirst.skip(ARCHIVES_KEPT[scope]).lean()).map(({ _id }) => _id);
   if (older.length === 0) return;

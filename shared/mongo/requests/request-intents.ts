@@ -196,13 +196,7 @@ export function createRequestIntents(connection: Connection) {
     async due(shard: number, now: number, limit: number): Promise<DueIntent[]> {
       const due = intents.find(
         { shard, lookAt: { $lte: now } },
-        {
-          tenantId: 1,
-          isRedisOnly: 1,
-          replays: 1,
-          takenBackKeyId: 1,
-          isGone: 1,
-        },
+        { tenantId: 1, isRedisOnly: 1, replays: 1, takenBackKeyId: 1, isGone: 1 },
       );
       const rows = await due.sort({ lookAt: 1 }).limit(limit).lean();
       return rows.map(({ _id, tenantId, isRedisOnly = false, replays = 0, takenBackKeyId, isGone }) => ({

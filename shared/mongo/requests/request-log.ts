@@ -115,15 +115,7 @@ export interface RefusalCountRow extends RowOfSpace {
 }
 
 const refusalCountSchema = new Schema<RefusalCountRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    keyId: required,
-    code: required,
-    createdAt: count,
-    count,
-  },
+  { _id: required, tenantId: required, mode: text, keyId: required, code: required, createdAt: count, count },
   options,
 )
   .index({ createdAt: -1 })
@@ -261,11 +253,7 @@ function createWriter(connection: Connection) {
 
     async addCounts(added: [string, MinuteCount][]): Promise<void> {
       const operations = added.map(([_id, { count: all, written, ...row }]) => ({
-        updateOne: {
-          filter: { _id },
-          update: { $inc: { count: all - written }, $setOnInsert: row },
-          upsert: true,
-        },
+        updateOne: { filter: { _id }, update: { $inc: { count: all - written }, $setOnInsert: row }, upsert: true },
       }));
       await refusals.bulkWrite(operations, { ordered: false });
     },
