@@ -139,11 +139,7 @@ const createWebhook = defineEndpoint({
   answers: { 201: json('The webhook, with its secret.', webhookWithSecretSchema) },
   examples: {
     on_call: {
-      body: {
-        url: WEBHOOK_EXAMPLE.url,
-        events: WEBHOOK_EXAMPLE.events,
-        description: WEBHOOK_EXAMPLE.description,
-      },
+      body: { url: WEBHOOK_EXAMPLE.url, events: WEBHOOK_EXAMPLE.events, description: WEBHOOK_EXAMPLE.description },
       status: 201,
       answer: WEBHOOK_WITH_SECRET_EXAMPLE,
     },
@@ -220,12 +216,7 @@ const updateWebhook = defineEndpoint({
       status: 200,
       answer: { ...WEBHOOK_EXAMPLE, status: 'disabled', disabled_reason: 'request' },
     },
-    events: {
-      summary: 'Other events',
-      body: { events: WEBHOOK_EXAMPLE.events },
-      status: 200,
-      answer: WEBHOOK_EXAMPLE,
-    },
+    events: { summary: 'Other events', body: { events: WEBHOOK_EXAMPLE.events }, status: 200, answer: WEBHOOK_EXAMPLE },
   },
   async handle({ principal, params, body, actor }, deps: WebhooksDeps) {
     const { webhooks, accessFlags, events, clock } = deps;

@@ -89,10 +89,7 @@ describe('claiming', () => {
 
     expect(
       await lab.requests.claim({ shard: SHARD, requestId: 'req_unknown', tenantId: 'ten_unknown', fence: 1 }),
-    ).toEqual({
-      kind: 'drop',
-      reason: 'drop missing',
-    });
+    ).toEqual({ kind: 'drop', reason: 'drop missing' });
     expect(await lab.snapshot()).toEqual(before);
   });
 });

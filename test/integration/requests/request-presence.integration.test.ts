@@ -57,12 +57,7 @@ describe('a request whose tenant keeps answers for a moment only', () => {
     const replays = { replayLog, eraseDeleted, log };
     const requests = createRequestStore(lab.redis, lab.keyspace, { ...LAB_SETTINGS, replays });
     const conversations = { deleteTurn: () => Promise.resolve() };
-    const finish = createFinish({
-      conversations,
-      clock: systemClock,
-      log,
-      events: { emit: () => undefined },
-    });
+    const finish = createFinish({ conversations, clock: systemClock, log, events: { emit: () => undefined } });
     const request = await lab.admit({ retentionMs: SHORT_MS });
     const { requestId, envelope } = request;
     const claimed = await requests.claim(request.ref(1));

@@ -58,10 +58,7 @@ describe('a request that lost its worker', () => {
 
   /** Claims as a worker that dies afterwards; returns its writing end. */
   async function claimAndDie(requestId: string, text?: string): Promise<DeliveryRef> {
-    const requests = createRequestStore(service.redis, service.keyspace, {
-      leaseMs: 1,
-      disconnectGraceMs: 30_000,
-    });
+    const requests = createRequestStore(service.redis, service.keyspace, { leaseMs: 1, disconnectGraceMs: 30_000 });
     const body = (await service.redis.get(keys().body(requestId))) ?? '';
     // Written by the ingress of this test.
     const { tenantId, keyId } = JSON.parse(body) as RequestEnvelope;
