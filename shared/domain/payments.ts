@@ -41,6 +41,14 @@ export function mismatchOf(checkout: ExpectedPayment, session: PaidSession): Pay
   return session.amount === checkout.amount ? undefined : 'amount';
 }
 
+/** A refund of a purchase. One that has failed or was canceled stays so; its money is back with the seller. */
+export interface Refund {
+  id: string;
+  /** In the purchase's currency and minor units. */
+  amount: number;
+  isFailed: boolean;
+}
+
 /** A dispute of a purchase. Its money can be withdrawn and reinstated repeatedly; notices can arrive out of order. */
 export interface Dispute {
   id: string;
@@ -54,6 +62,9 @@ export interface Dispute {
 export interface Reversed {
   refundedAmount: number;
   refundedMicro: number;
+  /** The highest total of refunds that a notice gave, failed ones included. */
+  refundTotal: number;
+  refunds: Refund[];
   disputes: Dispute[];
   /** Disputes take this beyond the refunds. */
   disputedMicro: number;
@@ -61,12 +72,16 @@ export interface Reversed {
 
 /** A notice about money of a purchase that went back to the buyer, or was reinstated. */
 export type Reversal =
-  /** `refundedAmount` is the total paid back so far. */
+  /** The total paid back so far. */
   | { kind: 'refund'; refundedAmount: number }
+  | { kind: 'refund'; refund: Refund }
   | { kind: 'dispute'; disputeId: string; amount: number; currency: string; funds: 'withdrawn' | 'reinstated' };
 
 export interface ReversiblePurchase {
   refundedAmount: number;
+  /** Absent in purchases of versions that knew the total alone, as `refundedAmount`. */
+  refundTotal?: number;
+  refunds?: Refund[];
   disputes?: Dispute[];
   creditsMicro: number;
   amount: number;
@@ -84,23 +99,32 @@ function withFunds(disputes: readonly Dispute[], id: string, amount: number, fun
   return [...disputes.filter((each) => each.id !== id), after];
 }
 
+function withRefund(refunds: readonly Refund[], { id, amount, isFailed }: Refund): Refund[] {
+  const before = refunds.find((each) => each.id === id) ?? { amount: 0, isFailed: false };
+  const after = { id, amount: Math.max(before.amount, amount), isFailed: before.isFailed || isFailed };
+  return [...refunds.filter((each) => each.id !== id), after];
+}
+
+const sumOf = (parts: readonly { amount: number }[]) => parts.reduce((sum, { amount }) => sum + amount, 0);
+
 /**
  * What has gone back after a reversal. The result depends on which notices came, not on their order. A purchase goes
  * back in full at most once, whether by refunds, disputes or both.
  */
 export function reverse(purchase: ReversiblePurchase, reversal: Reversal): Reversed {
-  let { refundedAmount, disputes = [] } = purchase;
-  if (reversal.kind === 'refund') refundedAmount = Math.max(refundedAmount, reversal.refundedAmount);
-  else {
+  let { refundTotal = purchase.refundedAmount, refunds = [], disputes = [] } = purchase;
+  if (reversal.kind === 'dispute') {
     // An amount in the bank's own currency cannot be compared with the price, so the whole price counts as disputed.
     const amount = reversal.currency === purchase.currency ? reversal.amount : purchase.amount;
     disputes = withFunds(disputes, reversal.disputeId, amount, reversal.funds);
-  }
-  refundedAmount = Math.min(refundedAmount, purchase.amount);
-  const disputed = disputes
-    .filter(({ withdrawals, reinstatements }) => withdrawals > reinstatements)
-    .reduce((sum, { amount }) => sum + amount, 0);
+  } else if ('refund' in reversal) refunds = withRefund(refunds, reversal.refund);
+  else refundTotal = Math.max(refundTotal, reversal.refundedAmount);
+  const failed = sumOf(refunds.filter(({ isFailed }) => isFailed));
+  const paidBack = sumOf(refunds) - failed;
+  // Either may know of fewer refunds than there are, but of none twice: the larger is right.
+  const refundedAmount = Math.min(Math.max(paidBack, refundTotal - failed), purchase.amount);
+  const disputed = sumOf(disputes.filter(({ withdrawals, reinstatements }) => withdrawals > reinstatements));
   const refundedMicro = refundOf(purchase, refundedAmount);
   const disputedMicro = refundOf(purchase, refundedAmount + disputed) - refundedMicro;
-  return { refundedAmount, refundedMicro, disputes, disputedMicro };
+  return { refundedAmount, refundedMicro, refundTotal, refunds, disputes, disputedMicro };
 }

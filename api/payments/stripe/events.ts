@@ -9,12 +9,16 @@ import type { PurchaseReference } from '../../../shared/mongo/accounts/purchase-
 const amount = Joi.number().integer().min(0).required();
 const text = Joi.string().required();
 
-const refund = Joi.object({ amount_refunded: amount });
+const charge = Joi.object({ amount_refunded: amount });
+const refund = Joi.object({ id: text, amount, status: text.allow(null) });
 const dispute = Joi.object({ id: text, amount, currency: text });
 
 /** The fields that a reversal needs. A payment that lacks a field matches no checkout: shared/domain/payments.ts. */
 const OBJECTS: ReadonlyMap<string, Joi.ObjectSchema> = new Map([
-  ['charge.refunded', refund],
+  ['charge.refunded', charge],
+  ['refund.created', refund],
+  ['refund.updated', refund],
+  ['refund.failed', refund],
   ['charge.dispute.funds_withdrawn', dispute],
   ['charge.dispute.funds_reinstated', dispute],
 ]);
@@ -94,6 +98,12 @@ function refundedBy(charge: Refunded): Effect {
   return { kind: 'reversed', reference, reversal: { kind: 'refund', refundedAmount: charge.amount_refunded } };
 }
 
+/** A refund names only the payment: its metadata is its own. */
+function refundOf({ id, amount, status, payment_intent: payment }: Stripe.Refund): Effect {
+  const said = { id, amount, isFailed: status === 'failed' || status === 'canceled' };
+  return { kind: 'reversed', reference: idOf(payment), reversal: { kind: 'refund', refund: said } };
+}
+
 /** A dispute names only the payment. */
 function disputedBy(dispute: Stripe.Dispute, funds: 'withdrawn' | 'reinstated'): Effect {
   const { id: disputeId, amount, currency } = dispute;
@@ -116,6 +126,10 @@ function effectOf(event: Stripe.Event, isLive: boolean): Effect {
       return changedBy(event.data.object, 'expired');
     case 'charge.refunded':
       return refundedBy(event.data.object);
+    case 'refund.created':
+    case 'refund.updated':
+    case 'refund.failed':
+      return refundOf(event.data.object);
     case 'charge.dispute.funds_withdrawn':
       return disputedBy(event.data.object, 'withdrawn');
     case 'charge.dispute.funds_reinstated':

@@ -160,6 +160,8 @@ function createComplete(connection: Connection, once: Once, book: Book) {
 
 /** The reason of a reversal's ledger entry, and the action in the audit log. */
 function namesOf(reversal: Reversal): { reason: string; action: string } {
+  if ('refund' in reversal && reversal.refund.isFailed)
+    return { reason: 'Refund failed', action: 'credits.reinstated' };
   if (reversal.kind === 'refund') return { reason: 'Refund', action: 'credits.refunded' };
   return reversal.funds === 'withdrawn'
     ? { reason: 'Dispute', action: 'credits.disputed' }

@@ -2,7 +2,7 @@ import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
 import type { ListQuery } from '../../contracts/list-page.ts';
-import type { Dispute } from '../../domain/payments.ts';
+import type { Dispute, Refund } from '../../domain/payments.ts';
 import { collection, count, number, options, required, text, listRows } from '../collection.ts';
 import { accountModel, toLedgerBalance } from './account-repository.ts';
 import type { LedgerBalance } from './account-repository.ts';
@@ -20,6 +20,9 @@ export interface PurchaseRow extends Order {
   /** Money that went back to the buyer by refunds (minor units), and the credits that were taken back for it. */
   refundedAmount: number;
   refundedMicro: number;
+  /** `refundedAmount` follows from these. Absent: no reversal yet, or one by an earlier version. */
+  refundTotal?: number;
+  refunds?: Refund[];
   /** The purchase's disputes, and the credits that are taken back for them beyond the refunds. Absent: no dispute yet. */
   disputes?: Dispute[];
   disputedMicro?: number;
@@ -28,6 +31,11 @@ export interface PurchaseRow extends Order {
 
 const dispute = new Schema<Dispute>(
   { id: required, amount: count, withdrawals: count, reinstatements: count },
+  { _id: false, id: false },
+);
+
+const refund = new Schema<Refund>(
+  { id: required, amount: count, isFailed: { type: Boolean, required: true } },
   { _id: false, id: false },
 );
 
@@ -42,6 +50,8 @@ const purchaseSchema = new Schema<PurchaseRow>(
     ...orderFields,
     refundedAmount: count,
     refundedMicro: count,
+    refundTotal: number,
+    refunds: { type: [refund], default: undefined },
     disputes: { type: [dispute], default: undefined },
     disputedMicro: number,
     createdAt: count,

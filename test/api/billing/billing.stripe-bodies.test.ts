@@ -41,6 +41,7 @@ describe('a signed callback that leaves fields out', () => {
 
   it.each<[string, string, object]>([
     ['a refund without an amount', 'charge.refunded', { object: 'charge', metadata: {} }],
+    ['a refund without a status', 'refund.updated', { object: 'refund', id: 're_1', amount: 500 }],
     ['a dispute without an amount', 'charge.dispute.funds_withdrawn', { ...DISPUTE, amount: undefined }],
     ['a dispute without a currency', 'charge.dispute.funds_withdrawn', { ...DISPUTE, currency: undefined }],
     ['a dispute without an id', 'charge.dispute.funds_reinstated', { ...DISPUTE, id: undefined }],

@@ -193,6 +193,25 @@ describe('a refund', () => {
     expect(body.data).toEqual([expect.objectContaining({ refunded_amount: 1_000, refunded_credits: 2_000_000 })]);
   });
 
+  it.each(['with', 'without'])('that fails gives the credits back, %s the totals of the charge', async (totals) => {
+    const refund = (id: string, amount: number, status: string, type = 'refund.updated') =>
+      eventOf(type, { id, object: 'refund', payment_intent: `pi_${checkoutId}`, amount, status });
+    const failed = refund('re_1', 1_000, 'failed', 'refund.failed');
+    const charge = totals === 'with' ? [refunded(1_000)] : [];
+    await callBack(service, completed(checkoutId));
+    for (const event of [...charge, refund('re_1', 1_000, 'pending', 'refund.created')]) await callBack(service, event);
+    expect(await balanceOf(service, tenant)).toBe(0);
+    // A late word about an earlier state changes nothing.
+    for (const event of [failed, failed, refund('re_1', 1_000, 'succeeded')])
+      expect((await callBack(service, event)).status).toBe(200);
+    expect(await balanceOf(service, tenant)).toBe(2_000_000);
+    for (const event of [...charge, refund('re_2', 500, 'succeeded')]) await callBack(service, event);
+    expect(await balanceOf(service, tenant)).toBe(1_000_000);
+    await callBack(service, refund('re_2', 500, 'canceled'));
+    expect(await balanceOf(service, tenant)).toBe(2_000_000);
+    await expectRunningBalance(service, tenant, 5);
+  });
+
   it('that is earlier than its payment is to be sent again', async () => {
     const event = refunded(1_000);
     expect(refusalOf(await callBack(service, event)).status).toBe(409);

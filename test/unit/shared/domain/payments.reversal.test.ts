@@ -5,7 +5,14 @@ import { reverse } from '../../../../shared/domain/payments.ts';
 import type { Reversal, Reversed } from '../../../../shared/domain/payments.ts';
 
 const PURCHASE = { creditsMicro: 10_000_001, amount: 999, currency: 'eur' };
-const UNTOUCHED: Reversed = { refundedAmount: 0, refundedMicro: 0, disputes: [], disputedMicro: 0 };
+const UNTOUCHED: Reversed = {
+  refundedAmount: 0,
+  refundedMicro: 0,
+  refundTotal: 0,
+  refunds: [],
+  disputes: [],
+  disputedMicro: 0,
+};
 
 const all = (reversals: readonly Reversal[]) =>
   reversals.reduce<Reversed>((state, each) => reverse({ ...PURCHASE, ...state }, each), UNTOUCHED);
@@ -14,6 +21,10 @@ const taken = ({ refundedMicro, disputedMicro }: Reversed) => refundedMicro + di
 const reversals = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('refund' as const), refundedAmount: fc.integer({ min: 0, max: 1_200 }) }),
+    fc.record({
+      kind: fc.constant('refund' as const),
+      refund: fc.record({ id: fc.constantFrom('re_1', 're_2'), amount: fc.nat(1_200), isFailed: fc.boolean() }),
+    }),
     fc.record({
       kind: fc.constant('dispute' as const),
       disputeId: fc.constantFrom('du_1', 'du_2'),
