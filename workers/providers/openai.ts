@@ -19,9 +19,10 @@ function withJsonWord(messages: readonly ChatMessage[]): readonly ChatMessage[] 
   return messages.some(({ content }) => /json/i.test(content)) ? messages : [JSON_INSTRUCTION, ...messages];
 }
 
-/** OpenAI's own reasoning models refuse `max_tokens`; most compatible servers know no other field. */
+const OPENAI = /^https?:\/\/(([^/]+\.)?api\.openai\.com\/|[^/]+\.openai\.azure\.com\/openai\/v1\b)/;
+/** OpenAI's own reasoning models, also at Azure, refuse `max_tokens`; most compatible servers know no other field. */
 const lengthFieldOf = perProvider(({ baseUrl }) =>
-  URL.parse(baseUrl)?.hostname === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens',
+  OPENAI.test(URL.parse(baseUrl)?.href ?? '') ? 'max_completion_tokens' : 'max_tokens',
 );
 
 /** The JSON body of `POST /chat/completions`. Asks for usage, which a stream does not report by default. */

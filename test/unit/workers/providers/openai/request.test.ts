@@ -86,12 +86,12 @@ describe('the body for an OpenAI-compatible server', () => {
     expect(bodyOf({ jsonMode: true, messages })).toMatchObject({ messages });
   });
 
-  it('limits the length by the name that the server takes', () => {
-    const openai = { ...PROVIDER, baseUrl: 'https://api.openai.com/v1' };
-
-    expect(JSON.parse(toChatCompletionBody(openai, call()))).toMatchObject({ max_completion_tokens: 100 });
-    expect(toChatCompletionBody(openai, call())).not.toContain('"max_tokens"');
-    expect(bodyOf()).toMatchObject({ max_tokens: 100 });
+  it.each([
+    ...['https://api.openai.com/v1', 'https://eu.api.openai.com/v1', 'https://x.openai.azure.com/openai/v1'],
+    'https://x.openai.azure.com/openai/v1/?api-version=preview',
+  ])('limits the length at %s by the one name that reasoning models take', (baseUrl) => {
+    const body: unknown = JSON.parse(toChatCompletionBody({ ...PROVIDER, baseUrl }, call()));
+    expect(body).toEqual({ model: 'gpt-x', messages: call().messages, max_completion_tokens: 100 });
   });
 });
 
