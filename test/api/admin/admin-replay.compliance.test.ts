@@ -1,13 +1,11 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import request from 'supertest';
 
 import { waitFor } from '../../support/chat.ts';
-import { jobOf } from '../../support/compliance.ts';
+import { filesOf, jobOf } from '../../support/compliance.ts';
 import { QUESTION, replayLab } from '../../support/replay-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { useService } from '../../support/use-service.ts';
-import { unzip } from '../../support/zip.ts';
 
 const ENTITY = 'pupil-7';
 
@@ -31,24 +29,10 @@ describe('a failed request that may be replayed', () => {
 
   it('is part of an export of its entity', async () => {
     const tenant = await service.startTenant();
-    const api = apiOf(service, tenant.key);
     const id = await replayable(tenant);
 
-    const { body } = await api('post', '/compliance/exports', { scope: 'entity', entity_id: ENTITY });
-    await jobOf(api, 'exports', String(body.id));
-    const { body: archive } = await request(service.app)
-      .get(`/platform/v1/compliance/exports/${String(body.id)}/download`)
-      .auth(tenant.key, { type: 'bearer' })
-      .buffer(true)
-      .parse((res, callback) => {
-        const parts: Buffer[] = [];
-        res.on('data', (part: Buffer) => parts.push(part));
-        res.on('end', () => {
-          callback(null, Buffer.concat(parts));
-        });
-      });
+    const files = await filesOf(service, tenant.key, { scope: 'entity', entity_id: ENTITY });
 
-    const files = await unzip(archive as Buffer);
     expect(JSON.parse(String(files.get('failed_requests.jsonl')))).toMatchObject({
       ...{ request_id: id, entity_id: ENTITY, error_code: 'model_unavailable' },
       messages: [{ role: 'user', content: QUESTION }],

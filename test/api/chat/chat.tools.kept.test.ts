@@ -4,14 +4,14 @@ import request from 'supertest';
 import { createChance } from '../../support/chance.ts';
 import { postLines, resultsOf } from '../../support/batch-client.ts';
 import { waitFor } from '../../support/chat.ts';
-import { jobOf } from '../../support/compliance.ts';
+import { filesOf } from '../../support/compliance.ts';
 import { replayLab } from '../../support/replay-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
 import { openReading } from '../../support/stream-client.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { useService } from '../../support/use-service.ts';
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts';
-import { linesOf, unzip } from '../../support/zip.ts';
+import { linesOf } from '../../support/zip.ts';
 
 const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
 afterEach(() => {
@@ -56,24 +56,8 @@ async function lineOf(tenant: TestTenant, batchId: string) {
 }
 
 /** The lines of one file of an export. */
-async function exported(tenant: TestTenant, file: string): Promise<object[]> {
-  const api = apiOf(service, tenant.key);
-  const { body } = await api('post', '/compliance/exports', { scope: 'tenant' });
-  const { id } = body as { id: string };
-  await jobOf(api, 'exports', id);
-  const zip = await request(service.app)
-    .get(`/platform/v1/compliance/exports/${id}/download`)
-    .auth(tenant.key, { type: 'bearer' })
-    .buffer(true)
-    .parse((res, done) => {
-      const parts: Buffer[] = [];
-      res
-        .on('data', (part: Buffer) => parts.push(part))
-        .on('end', () => {
-          done(null, Buffer.concat(parts));
-        });
-    });
-  const files = await unzip(zip.body as Buffer);
+async function exported({ key }: TestTenant, file: string): Promise<object[]> {
+  const files = await filesOf(service, key, { scope: 'tenant' });
   return linesOf(files.get(`${file}.jsonl`) ?? Buffer.alloc(0));
 }
 

@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import request from 'supertest';
 
 import { ledgerOf, postChat } from '../../support/chat.ts';
-import { jobOf } from '../../support/compliance.ts';
+import { filesOf } from '../../support/compliance.ts';
 import { openDeletionCase, useDeletionService } from '../../support/compliance-lab.ts';
 import type { DeletionCase } from '../../support/compliance-lab.ts';
 import { findEverywhere } from '../../support/search-stores.ts';
 import { makeKey } from '../../support/tenant-keys.ts';
-import { linesOf, unzip } from '../../support/zip.ts';
+import { linesOf } from '../../support/zip.ts';
 
 const service = useDeletionService();
 let live: DeletionCase;
@@ -22,23 +21,6 @@ afterEach(() => Promise.all([live.receiver.close(), test.receiver.close()]));
 const wordsOf = ({ entity, word }: DeletionCase) => [entity, encodeURIComponent(entity), word, word.toLowerCase()];
 /** Where something of a case is. */
 const placesOf = async (one: DeletionCase) => (await findEverywhere(service, wordsOf(one))).sort();
-
-async function filesOf({ api, tenant }: DeletionCase, subject: object): Promise<Map<string, Buffer>> {
-  const { body } = await api('post', '/compliance/exports', subject);
-  const { id } = await jobOf(api, 'exports', String(body.id));
-  const { body: data } = await request(service.app)
-    .get(`/platform/v1/compliance/exports/${id}/download`)
-    .auth(tenant.key, { type: 'bearer' })
-    .buffer(true)
-    .parse((res, callback) => {
-      const parts: Buffer[] = [];
-      res.on('data', (part: Buffer) => parts.push(part));
-      res.on('end', () => {
-        callback(null, Buffer.concat(parts));
-      });
-    });
-  return unzip(data as Buffer);
-}
 
 describe('a deletion of all conversations', () => {
   it('that a test key asks for leaves none of test keys anywhere, and all of live keys', async () => {
@@ -120,7 +102,7 @@ describe('an export', () => {
         await one.api('post', '/compliance/exports', { scope: 'entity', entity_id: one.entity });
       }
 
-      const files = await filesOf(own(), { scope: 'tenant' });
+      const files = await filesOf(service, own().tenant.key, { scope: 'tenant' });
 
       const text = [...files.values()].map(String).join('\n');
       for (const word of [own().entity, own().word]) expect(text).toContain(word);
