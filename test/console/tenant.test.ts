@@ -160,6 +160,18 @@ describe('the playground', () => {
     expect(Object.keys(JSON.parse(answer) as object)).toEqual(['answer', 'confidence']);
   });
 
+  it('ends an answer that fails with its error, and does not offer to go on', async () => {
+    await visit(page, '/');
+    await visit(page, '/playground?model=mobius');
+    service.provider.change({ fail: 'reset', fail_after: 3 });
+    await button('Example tool').click();
+    await button('Send').click();
+    await main().getByText('Failed', { exact: true }).waitFor();
+    service.provider.restore();
+    expect(await main().getByRole('alert').textContent()).toContain('model_unavailable');
+    expect(await main().textContent()).toContain('Events4Request');
+  });
+
   it('cancels what runs, and shows the call without the key', async () => {
     await visit(page, '/');
     await visit(page, '/playground?model=oloid');

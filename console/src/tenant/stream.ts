@@ -11,7 +11,8 @@ interface Delta {
 
 interface Chunk {
   id: string;
-  choices: { delta: Delta; finish_reason: string | null }[];
+  /** Absent in the event after the last chunk of a failed answer, which says the error again and has no number. */
+  choices?: { delta: Delta; finish_reason: string | null }[];
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
   error?: { code: string; message: string; request_id: string };
 }
@@ -71,6 +72,7 @@ function withLine(state: StreamState, line: string): StreamState {
   const data = line.slice(5).trim();
   if (data === '[DONE]') return { ...state, lines };
   const chunk = JSON.parse(data) as Chunk;
+  if (chunk.choices === undefined) return state;
   const [choice] = chunk.choices;
   const { content, refusal, tool_calls: parts = [] } = choice?.delta ?? {};
   const text = content ?? refusal ?? '';
@@ -85,7 +87,7 @@ function withLine(state: StreamState, line: string): StreamState {
     ...(isFirst ? { firstTokenMs: performance.now() - state.startedAt } : {}),
     finishReason: choice?.finish_reason ?? state.finishReason,
     usage: chunk.usage ?? state.usage,
-    ...(chunk.error === undefined ? {} : { error: new Error(chunk.error.message) }),
+    ...(chunk.error === undefined ? {} : { error: new ApiError(new Response(), chunk) }),
   };
 }
 
