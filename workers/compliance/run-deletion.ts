@@ -102,7 +102,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     return { found: ended + totalOf(report), seq };
   }
 
-  return async (job, hands) => {
+  const run: RunKind = async (job, hands) => {
     const { tenantId, mode = 'live', entityId, reason } = job;
     const tenant = await tenants.find(tenantId);
     if (tenant === undefined) throw new Error(`Tenant ${tenantId} is not there`);
@@ -116,7 +116,11 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     }
     await requests.unlist(subject, last.seq);
     if (tenant.closedAt !== undefined && entityId === undefined) await conversations.account(tenantId);
+    // A closing leaves the erasure of a tenant to this job only while it has its place.
+    await jobs.giveUpPlace(job);
+    if ((await tenants.find(tenantId))?.closedAt !== tenant.closedAt) return run(job, hands);
     await hands.hold();
     await jobs.completeDeletion(job, reason === undefined ? undefined : hideIn(deps, subject, reason), clock.now());
   };
+  return run;
 }

@@ -45,7 +45,7 @@ import {
   toTenantResource,
 } from './tenants-resource.ts';
 import type { AccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
-import { OPEN_LISTED_MAX, newJob, startJob } from '../../resources/compliance/compliance-jobs.ts';
+import { newJob, startJob } from '../../resources/compliance/compliance-jobs.ts';
 import type { ComplianceDeps } from '../../resources/compliance/compliance-jobs.ts';
 import { deletionsEndpoints, exportsEndpoints } from '../../resources/compliance/compliance-endpoints.ts';
 
@@ -58,10 +58,11 @@ async function deleteEverything(deps: TenantComplianceDeps, res: Response, actor
     await startJob(deps, { ...job, reason: 'Closed' }, undefined, actor);
     return job._id;
   } catch (error) {
-    const open = await deps.compliance.jobs.listOpen(actor, 'deletion', OPEN_LISTED_MAX);
-    const own = open.find(({ scope }) => scope === 'tenant');
-    if (!(error instanceof ServiceError) || own === undefined) throw error;
-    return own._id;
+    const open = await deps.compliance.jobs.listOpen(actor, 'deletion');
+    const own = open.find(({ scope, sole }) => scope === 'tenant' && sole !== undefined);
+    if (!(error instanceof ServiceError)) throw error;
+    // One that has given its place up may have overlooked that the tenant is closed.
+    return own?._id ?? deleteEverything(deps, res, actor);
   }
 }
 

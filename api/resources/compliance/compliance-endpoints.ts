@@ -13,7 +13,7 @@ import type { ComplianceJobRow, ExportArchive } from '../../../shared/mongo/comp
 import { ARCHIVES_KEPT, archiveNameOf } from '../../../shared/mongo/compliance/export-archive-repository.ts';
 import type { ExportArchiveRepository } from '../../../shared/mongo/compliance/export-archive-repository.ts';
 import { accepted, defineEndpoint, ok, exampleList, json, jsonBody, listQuery, SENT } from '../../contract/endpoint.ts';
-import { OPEN_LISTED_MAX, findJob, newJob, startJob, startedBefore, subjectFields } from './compliance-jobs.ts';
+import { findJob, newJob, startJob, startedBefore, subjectFields } from './compliance-jobs.ts';
 import type { ComplianceDeps, SubjectBody } from './compliance-jobs.ts';
 import {
   COMPLETE_DELETION_EXAMPLE,
@@ -214,7 +214,7 @@ async function sameQueued(
   { scope, entityId }: ComplianceJobRow,
 ): Promise<ComplianceJobRow | undefined> {
   if (scope !== 'entity') return undefined;
-  const open = await compliance.jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
+  const open = await compliance.jobs.listOpen(space, 'deletion');
   return open.find((row) => row.scope === 'entity' && row.status === 'queued' && row.entityId === entityId);
 }
 

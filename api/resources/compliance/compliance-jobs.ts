@@ -47,9 +47,6 @@ export const subjectFields = {
   entity_id: entityIdSchema.description('With scope `entity`, and only then.'),
 };
 
-/** More than a tenant may have open. */
-export const OPEN_LISTED_MAX = 1_000;
-
 /** Throws `invalid_request`. */
 function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefined {
   if (scope === 'entity' && entityId === undefined) {
@@ -95,7 +92,7 @@ export async function startedBefore(
 
 /** Only one deletion of all conversations may be open (docs/spec.md#compliance). */
 async function wholeTenantConflict({ jobs }: ComplianceParts, space: Space): Promise<ServiceError> {
-  const open = await jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
+  const open = await jobs.listOpen(space, 'deletion');
   const first = open.find(({ scope }) => scope === 'tenant');
   const which =
     first === undefined ? 'A deletion of the whole tenant' : `The deletion ${first._id} of the whole tenant`;

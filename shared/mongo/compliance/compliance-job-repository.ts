@@ -31,8 +31,8 @@ export interface ComplianceJobRow extends RowOfSpace {
   createdAt: number;
   /**
    * Which of the limited number of places (`OPEN_MAX`) the job occupies until it has ended, as text: tenant, mode, kind and
-   * number; a deletion of the whole tenant has one place, without the last two. A unique index keeps two open jobs from having
-   * one place, so the limit holds under concurrent inserts.
+   * number; a deletion of the whole tenant has one place, without the last two, and no more once it is about to complete. A
+   * unique index keeps two open jobs from having one place, so the limit holds under concurrent inserts.
    */
   sole?: string;
   /**
@@ -180,12 +180,11 @@ export function createComplianceJobRepository(connection: Connection) {
     list: (space: Space, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]> =>
       listRows(jobs, { ...inSpace(space), kind }, query),
 
-    /** Those that have not ended, the oldest first, at most `limit`. */
-    listOpen: (space: Space, kind: ComplianceKind, limit: number): Promise<ComplianceJobRow[]> =>
+    /** Those that have not ended, the oldest first; there are few (`OPEN_MAX`). */
+    listOpen: (space: Space, kind: ComplianceKind): Promise<ComplianceJobRow[]> =>
       jobs
         .find({ ...inSpace(space), kind, status: OPEN })
         .sort({ createdAt: 1, _id: 1 })
-        .limit(limit)
         .lean(),
   };
 }

@@ -14,9 +14,6 @@ import type { ComplianceJobRow, ExportArchive } from './compliance-job-repositor
  */
 export type ComplianceWorkRepository = ReturnType<typeof createComplianceWorkRepository>;
 
-/** An ended job gives these back, for `$unset`: see the row's fields. */
-const PLACE_AND_TURN = { turn: 1, sole: 1 } as const;
-
 /** A job's id begins with its kind: `exp_` or `del_`. */
 function turnOf(tenantId: string, jobId: string): string {
   return `${tenantId} ${jobId.slice(0, 3)}`;
@@ -104,9 +101,11 @@ function createJobClaims(jobs: Model<ComplianceJobRow>, claims: ReturnType<typeo
 
 export function createComplianceWorkRepository(connection: Connection) {
   const jobs = complianceJobModel(connection);
-
   const claims = createClaims(jobs);
   const change = (job: ClaimedRow, update: object) => claims.write(job, update, { status: 'in_progress' });
+  /** An ended job gives its place and its turn back. */
+  const end = (job: ClaimedRow, $set: object, unset: object = {}) =>
+    change(job, { $set, $unset: { turn: 1, sole: 1, ...unset } });
 
   return {
     ...createJobClaims(jobs, claims),
@@ -118,21 +117,20 @@ export function createComplianceWorkRepository(connection: Connection) {
     release: (job: ClaimedRow, until: number): Promise<boolean> =>
       change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
 
+    /** The same may be asked for again from now on, although the job still runs. */
+    giveUpPlace: (job: ClaimedRow): Promise<boolean> => change(job, { $unset: { sole: 1 } }),
+
     completeExport: (job: ClaimedRow, archive: ExportArchive, now: number): Promise<boolean> =>
-      change(job, {
-        $set: { status: 'completed', completedAt: now, archive, unpublished: true },
-        $unset: PLACE_AND_TURN,
-      }),
+      end(job, { status: 'completed', completedAt: now, unpublished: true, archive }),
 
     /** Removes the entity's id from the job: its pseudonym is all that stays. */
-    completeDeletion: (job: ClaimedRow, reason: string | undefined, now: number): Promise<boolean> =>
-      change(job, {
-        $set: { status: 'completed', completedAt: now, unpublished: true, ...(reason === undefined ? {} : { reason }) },
-        $unset: { entityId: 1, ...PLACE_AND_TURN },
-      }),
+    completeDeletion(job: ClaimedRow, reason: string | undefined, now: number): Promise<boolean> {
+      const said = reason === undefined ? {} : { reason };
+      return end(job, { status: 'completed', completedAt: now, unpublished: true, ...said }, { entityId: 1 });
+    },
 
     fail: (job: ClaimedRow, error: string, now: number): Promise<boolean> =>
-      change(job, { $set: { status: 'failed', completedAt: now, error }, $unset: PLACE_AND_TURN }),
+      end(job, { status: 'failed', completedAt: now, error }),
 
     /** Adds what a pass of a deletion has found to the job's report. */
     async addToReport(job: ClaimedRow, found: DeletionReport): Promise<void> {

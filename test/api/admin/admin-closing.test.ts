@@ -69,6 +69,18 @@ describe('a closed tenant', () => {
     expect((transactions as { data: Body[] }).data.map(({ type }) => type)).toEqual(['usage', 'grant']);
   });
 
+  it('is erased as a whole by a deletion of its conversations that has begun before', async () => {
+    const { path, tenantId } = await startCustomer();
+    const begun = await service.admin('post', `${path}/deletions`, { scope: 'tenant', reason: 'Before' });
+    await waitFor(() => service.models.erasures.exists({ tenantId }), 'its mark');
+    const answer = await service.admin('delete', path);
+    expect(answer.headers['location']).toBe(begun.headers['location']);
+
+    await completed(String(answer.headers['location']));
+    expect(await service.models.keys.countDocuments({ tenantId })).toBe(0);
+    expect((await service.admin('get', path)).body).toMatchObject({ name: 'Closed', status: 'closed' });
+  });
+
   it('stays closed', async () => {
     const { path, tenantId } = await startCustomer();
     const first = await service.admin('delete', path);
