@@ -1,8 +1,9 @@
 import express, { Router } from 'express';
-import type { Express, RequestHandler } from 'express';
+import type { Express, RequestHandler, Response } from 'express';
 
 import type { Config } from '../shared/config/settings.ts';
 import type { AdminToken } from '../shared/config/secret-settings.ts';
+import type { Space } from '../shared/contracts/space.ts';
 import type { ErrorCode } from '../shared/errors/codes.ts';
 import { mayReadMetrics } from '../shared/metrics/registry.ts';
 import type { MetricsAccess } from '../shared/metrics/registry.ts';
@@ -29,8 +30,8 @@ import { createConsoleRoute } from './resources/console-route.ts';
 import { createQueuesBoard, sayErrors } from './admin/queues/board.ts';
 import type { BoardQueues } from './admin/queues/board.ts';
 
-/** The owner of the administration's Idempotency-Keys: no real tenant. */
-const ADMINISTRATION = { tenantId: 'administration', mode: 'live' } as const;
+/** Idempotency-Keys belong to the tenant of the path, whose deletions find their answers, or to none. */
+const spaceOf = ({ req }: Response): Space => ({ tenantId: String(req.params['tenantId'] ?? 'none'), mode: 'live' });
 
 export type AdminDeps = AdminEndpointDeps & {
   idempotency: ReplayDeps['idempotency'];
@@ -119,16 +120,7 @@ export function createAdminApp(deps: AdminDeps): Express {
     requirePageAccess,
     createQueuesBoard({ chat: deps.queues, background: deps.backgroundQueues }, { history: deps.queueHistory, clock }),
   );
-  app.use(
-    '/admin/v1',
-    requireToken,
-    serveAdminEndpoints(
-      ADMIN_ENDPOINTS,
-      deps,
-      audit,
-      createReplay(deps, () => ADMINISTRATION),
-    ),
-  );
+  app.use('/admin/v1', requireToken, serveAdminEndpoints(ADMIN_ENDPOINTS, deps, audit, createReplay(deps, spaceOf)));
   app.use(['/admin/docs', '/admin/openapi.json'], requirePageAccess);
   app.use('/admin', createAdminDocs());
   app.use(wrongAdminPath);

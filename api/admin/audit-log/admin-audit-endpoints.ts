@@ -32,7 +32,7 @@ const fields = {
   method: text(),
   path: text(),
   target: nullable(text('The id of what was changed.')),
-  changes: nullable({ type: 'object', description: 'The body of the call, without its secrets.' }),
+  changes: nullable({ type: 'object', description: 'The body of the call, without secrets or entities.' }),
   status: nullable(integer('Of the answer; null where nobody knows how the call ended.', 100)),
   request_id: text(),
   address: text('Where the call came from.'),

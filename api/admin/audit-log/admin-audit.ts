@@ -6,6 +6,8 @@ import type {
   AdminAuditRepository,
   AdminOutcome,
 } from '../../../shared/mongo/administration/admin-audit-repository.ts';
+import { isRecord } from '../../../shared/contracts/parse.ts';
+import type { Pseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import type { Logger } from '../../../shared/logging/logger.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { contextOf } from '../../http/request-context.ts';
@@ -19,7 +21,7 @@ const HIDDEN = '[hidden]';
 /** A body without its secrets, recognized by their field names. */
 function withoutSecrets(body: unknown): unknown {
   if (Array.isArray(body)) return body.map(withoutSecrets);
-  if (typeof body !== 'object' || body === null) return body;
+  if (!isRecord(body)) return body;
   return Object.fromEntries(
     Object.entries(body).map(([name, value]) => [
       name,
@@ -28,15 +30,23 @@ function withoutSecrets(body: unknown): unknown {
   );
 }
 
+/** The body as it may stay. No deletion reaches this log: of a deletion or export it has neither entity nor reason. */
+function recorded(pseudonyms: Pseudonyms, tenantId: unknown, body: unknown): unknown {
+  if (!isRecord(body) || body['scope'] === undefined) return withoutSecrets(body);
+  const { scope, entity_id: entityId } = body;
+  return { scope, ...(typeof entityId === 'string' ? { entity_hash: pseudonyms.of(String(tenantId), entityId) } : {}) };
+}
+
 const PATH_CHARACTERS_MAX = 512;
 
 export interface AdminAuditDeps {
   adminAudit: AdminAuditRepository;
+  compliance: { pseudonyms: Pseudonyms };
   clock: Clock;
   log: Logger;
 }
 
-export function createAdminAudit({ adminAudit, clock, log }: AdminAuditDeps) {
+export function createAdminAudit({ adminAudit, compliance, clock, log }: AdminAuditDeps) {
   function entryOf(req: Request, res: Response, action: AdminAction): AdminAuditEntry {
     const { requestId, administrator } = contextOf(res);
     const target = Object.values(req.params).at(-1);
@@ -60,7 +70,8 @@ export function createAdminAudit({ adminAudit, clock, log }: AdminAuditDeps) {
      */
     async begin(req: Request, res: Response, changes: unknown): Promise<(outcome: AdminOutcome) => Promise<void>> {
       const entry = entryOf(req, res, 'change');
-      const changesJson = changes === undefined ? {} : { changesJson: JSON.stringify(withoutSecrets(changes)) };
+      const kept = recorded(compliance.pseudonyms, req.params['tenantId'], changes);
+      const changesJson = changes === undefined ? {} : { changesJson: JSON.stringify(kept) };
       const id = await adminAudit.append({ ...entry, ...changesJson });
       return async (outcome) => {
         await adminAudit.conclude(id, outcome).catch((error: unknown) => {

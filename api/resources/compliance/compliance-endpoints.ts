@@ -169,8 +169,6 @@ const getJob = (kind: ComplianceKind) => {
   });
 };
 
-const newExportSchema = Joi.object<SubjectBody, true>(subjectFields).required();
-
 const createExport = defineEndpoint({
   method: 'POST',
   path: '/compliance/exports',
@@ -178,7 +176,7 @@ const createExport = defineEndpoint({
   tag: 'Compliance',
   summary: 'Create an export of data',
   description: `Of one entity, or of the whole tenant: of live data with a live key, of test data with a test key. At most ${OPEN_MAX.export} of each are in progress (409). Files are kept for seven days, of each kind the latest ${ARCHIVES_KEPT.tenant} of the whole tenant and the latest ${ARCHIVES_KEPT.entity} of entities.`,
-  body: jsonBody('NewComplianceExport', newExportSchema),
+  body: jsonBody('NewComplianceExport', Joi.object<SubjectBody, true>(subjectFields).required()),
   answers: { 202: json('The export; its state is at `Location`.', exportSchema, ['Location']) },
   examples: {
     entity: {

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { createKey, createKeyRepository } from '../../../shared/mongo/tenants/key-repository.ts';
 import { chatOf, postChat } from '../../support/chat.ts';
+import { findEverywhere } from '../../support/search-stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { useService } from '../../support/use-service.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -9,9 +10,9 @@ import { waitFor } from '../../support/wait-for.ts';
 const service = useService();
 type Body = Record<string, unknown>;
 
-async function startCustomer() {
+async function startCustomer(entity_id = 'ada') {
   const customer = await service.startTenant({ credits: 1_000_000 });
-  const body = { ...chatOf('My name is Ada'), entity_id: 'ada' };
+  const body = { ...chatOf('My name is Ada'), entity_id };
   expect((await postChat(service.app, customer.key, body)).status).toBe(200);
   return { ...customer, path: `/tenants/${customer.tenantId}` };
 }
@@ -41,12 +42,22 @@ describe('a suspended tenant', () => {
   });
 
   it('has an entity deleted by the administration', async () => {
-    const { path, tenantId } = await startCustomer();
+    const { path, tenantId } = await startCustomer('lovelace');
     await service.admin('patch', path, { status: 'suspended' });
-    const answer = await service.admin('post', `${path}/deletions`, { scope: 'entity', entity_id: 'ada' });
+    const subject = { scope: 'entity', entity_id: 'lovelace' };
+    await completed(String((await service.admin('post', `${path}/exports`, subject)).headers['location']));
+    const body = { ...subject, reason: 'By lovelace' };
+    const ask = () => service.admin('post', `${path}/deletions`, body, { 'Idempotency-Key': 'once' });
+    const answer = await ask();
     expect(answer.status).toBe(202);
     expect((await completed(String(answer.headers['location'])))['report']).toMatchObject({ entity: 1, history: 2 });
     expect(await service.models.entities.countDocuments({ tenantId })).toBe(0);
+    expect(await findEverywhere(service, ['lovelace'])).toEqual([]);
+    const entries = await service.models.adminAudit.find({ path: `/admin/v1${path}/deletions` }).lean();
+    expect(entries.map(({ changesJson }) => changesJson)).toEqual([
+      expect.stringMatching(/^{"scope":"entity","entity_hash":"erased_[\w-]+"}$/),
+    ]);
+    expect((await ask()).body).toMatchObject({ id: (answer.body as Body)['id'], entity_id: null });
   });
 });
 
