@@ -216,7 +216,7 @@ function roleOf({ role }: Json, param: string): Role | 'tool' {
   return role === 'developer' ? 'system' : (role as Role | 'tool');
 }
 
-/** Undefined: an answer or an instruction that says nothing, which the conversation goes without. */
+/** Undefined: an answer or an instruction that says nothing, which the conversation goes without. A user's may say nothing. */
 function readMessage(message: unknown, param: string, conversation: Conversation): ChatMessage | undefined {
   if (!isRecord(message)) refuse(param, 'must be of type object');
   const role = roleOf(message, param);
@@ -229,10 +229,7 @@ function readMessage(message: unknown, param: string, conversation: Conversation
   const { text, isAll } = readContent(message, param, conversation);
   const { refusal } = message;
   const content = text === '' && role === 'assistant' && isText(refusal) ? refusal : text;
-  if (content === '' && isAll && role !== 'tool' && !hasCalls) {
-    if (role === 'user') refuse(`${param}.content`, 'is not allowed to be empty');
-    return undefined;
-  }
+  if (content === '' && isAll && (role === 'system' || (role === 'assistant' && !hasCalls))) return undefined;
   const others = Object.entries(message).filter(([name, value]) => !READ.has(name) && !isUnset(value));
   if (isAll && others.length === 0) return { role, content };
   const sent = { role, content: isAll ? (hasCalls && content === '' ? null : content) : message['content'] };
@@ -267,6 +264,7 @@ export function readMessages(value: unknown): { messages: ChatMessage[]; needs: 
     return readMessage(message, `${param}[${index}]`, conversation) ?? [];
   });
   assertAnswered(conversation);
-  if (messages.length > 0) return { messages, needs: conversation.needs };
+  if (messages.some(({ content, sent }) => content !== '' || sent !== undefined))
+    return { messages, needs: conversation.needs };
   throw new ServiceError('invalid_request', '`messages` must have at least one message with text.', { param });
 }

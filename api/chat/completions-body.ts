@@ -61,7 +61,10 @@ interface PassedField {
 }
 
 const unlessZero = (value: number) => (value === 0 ? undefined : value);
+const unlessBlank = (value: string) => value || undefined;
 const unlessEmpty = (value: object) => (Object.keys(value).length === 0 ? undefined : value);
+
+const INT64 = { least: -(2 ** 63), most: 2 ** 63 };
 
 /** Fields that providers of OpenAI's protocol get as they came, once checked. Unknown fields are passed on unchecked. */
 const passedFields: Readonly<Record<string, PassedField>> = {
@@ -73,10 +76,10 @@ const passedFields: Readonly<Record<string, PassedField>> = {
     ),
     read: stopOf,
   },
-  seed: { rule: Joi.number().integer() },
-  user: { rule: shortText.description('Providers read a keyed hash of tenant and user.') },
-  safety_identifier: { rule: shortText.description('Like `user`.') },
-  prompt_cache_key: { rule: shortText.description('Like `user`.') },
+  seed: { rule: Joi.number().integer().unsafe().min(INT64.least).max(INT64.most) },
+  user: { rule: shortText.allow('').description('Providers read a keyed hash of tenant and user.'), read: unlessBlank },
+  safety_identifier: { rule: shortText.allow('').description('Like `user`.'), read: unlessBlank },
+  prompt_cache_key: { rule: shortText.allow('').description('Like `user`.'), read: unlessBlank },
   frequency_penalty: { rule: numberBetween(-2, 2), read: unlessZero },
   presence_penalty: { rule: numberBetween(-2, 2), read: unlessZero },
   reasoning_effort: { rule: shortText },
@@ -126,11 +129,9 @@ const ownFields = {
     "A tier, or a name that the administrator publishes; the tenant's default tier where it is left out.",
   ),
   messages: messagesSchema,
-  max_tokens: tokens
-    .description(
-      'The most tokens that the answer may have; what the model can make, or its window leaves, where it is more than that.',
-    )
-    .meta({ default: CHAT_LIMITS.maxTokensDefault }),
+  max_tokens: tokens.description(
+    `The most tokens that the answer may have; what the model can make, or its window leaves, where it is more than that. Left out: the target's \`max_output_tokens\`, or ${CHAT_LIMITS.maxTokensDefault} where it has none.`,
+  ),
   max_completion_tokens: tokens.description('Wins over `max_tokens`.'),
   stream: Joi.boolean().description('The answer as Server-Sent Events; needs the scope `chat.stream`.'),
   stream_options: Joi.object({ include_usage: Joi.boolean().allow(null) })
@@ -200,6 +201,11 @@ function related(passed: Fields): Fields {
     if (type === 'function' && definition === undefined) refuse(`tools[${index}].function`, 'is required');
   }
   const named = namedIn(choice);
+  if (isRecord(choice) && named === undefined && !isRecord(choice['allowed_tools']))
+    refuse(
+      'tool_choice',
+      'must be `none`, `auto`, `required`, `{"type": "function", "function": {"name": …}}` or its like',
+    );
   if (named !== undefined && !tools.some((tool) => namedIn(tool) === named))
     refuse('tool_choice', `names \`${named}\`, which is not among \`tools\``);
   return passed;
@@ -230,7 +236,7 @@ function needsOf(passed: Fields, needs: Set<Capability>): readonly Capability[] 
 }
 
 function toRequest(body: CompletionsBody): ChatRequest {
-  const maxTokens = body.max_completion_tokens ?? body.max_tokens ?? CHAT_LIMITS.maxTokensDefault;
+  const maxTokens = body.max_completion_tokens ?? body.max_tokens;
   const { messages, needs: media } = readMessages(body.messages);
   const passed = passedOf({ ...body });
   const { type, json_schema: format } = body.response_format ?? {};
@@ -239,7 +245,7 @@ function toRequest(body: CompletionsBody): ChatRequest {
   return {
     ...requestOf({ ...body, messages: [] }),
     messages,
-    maxTokens,
+    ...(maxTokens === undefined ? { maxTokens: Number.MAX_SAFE_INTEGER, isUnbounded: true } : { maxTokens }),
     fitsTokens: true,
     jsonMode: body.json_mode === true || type === 'json_object',
     passed,

@@ -117,7 +117,9 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
     // Behind a failure there is no further chunk.
     const isLast = usagePlace === 'last chunk' || (usagePlace === 'own chunk' && terminal.finishReason === 'error');
     const end = `${isLast ? usageOf(terminal) : noUsage}${metadataOf(head)}${errorFieldOf(error, head)}}`;
-    return event(seq, `${start}},"finish_reason":"${finishReason}"}]${end}`);
+    // Readers of OpenAI's form look for the role in the first chunk, also of an answer that says nothing.
+    const role = form !== undefined && seq === 1 ? '"role":"assistant","content":""' : '';
+    return event(seq, `${start}${role}},"finish_reason":"${finishReason}"}]${end}`);
   }
 
   /** `[DONE]`, and before it the chunk of the usage, which has no number of its own. */

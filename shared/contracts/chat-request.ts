@@ -82,6 +82,8 @@ export interface ChatRequest {
   maxTokens: number;
   /** `maxTokens` may become what the model's window leaves: the caller named no limit, or has OpenAI's client. */
   fitsTokens?: boolean;
+  /** OpenAI's client named no limit: `maxTokens` becomes what the target is said to make. */
+  isUnbounded?: boolean;
   entityId?: string;
   subject?: string;
   grade?: string;
@@ -247,8 +249,8 @@ const chatFields = {
   },
 } as const satisfies Record<ChatFieldName, { wire: string; rule: Joi.Schema }>;
 
-/** Some fields are of one route, `task` of two others, and `fitsTokens` and `needs` of none. */
-type ChatFieldName = Exclude<keyof ChatRequest, 'passed' | 'schema' | 'needs' | 'task' | 'fitsTokens'>;
+/** Some fields are of one route, `task` of two others, and the last three of none. */
+type ChatFieldName = Exclude<keyof ChatRequest, 'passed' | 'schema' | 'task' | 'needs' | 'fitsTokens' | 'isUnbounded'>;
 /** Object.entries loses the names, which are those of `chatFields`. */
 export const CHAT_FIELDS = Object.entries(chatFields) as [ChatFieldName, { wire: keyof ChatBody; rule: Joi.Schema }][];
 

@@ -189,8 +189,9 @@ export function targetsOf({ tiers, models }: RoutingTable, tier: Tier, model: st
 
 /** The request, its answer at most as long as the longest that one of these targets can make. */
 export function fitAnswer(request: ChatRequest, targets: readonly Target[]): ChatRequest {
-  let most = targets.length === 0 ? CHAT_LIMITS.maxTokensMax : 0;
-  for (const { maxOutputTokens = CHAT_LIMITS.maxTokensMax } of targets) most = Math.max(most, maxOutputTokens);
+  const unsaid = request.isUnbounded === true ? CHAT_LIMITS.maxTokensDefault : CHAT_LIMITS.maxTokensMax;
+  let most = targets.length === 0 ? unsaid : 0;
+  for (const { maxOutputTokens = unsaid } of targets) most = Math.max(most, maxOutputTokens);
   return request.maxTokens <= most ? request : { ...request, maxTokens: most };
 }
 

@@ -166,6 +166,10 @@ function pick(said: Fields, names: readonly string[]): Fields | undefined {
   return present.length === 0 ? undefined : Object.fromEntries(present.map((name) => [name, said[name]]));
 }
 
+/** Some servers write id, type and name behind the first piece as null or '', which OpenAI's client takes for another call. */
+const told = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== ''));
+
 /** Reads the calls of one answer: gives each its place, and the id, type and arguments that its server leaves out. */
 function createCallReader() {
   /** By place. */
@@ -183,7 +187,7 @@ function createCallReader() {
     const given = said?.['arguments'] ?? (isNext && kind === 'function' ? '' : undefined);
     const words = given === undefined ? said : { ...said, arguments: isRecord(given) ? JSON.stringify(given) : given };
     const whole = said === undefined ? call : { ...call, [kind]: words };
-    if (!isNext) return { ...whole, index: known };
+    if (!isNext) return { ...told(whole), ...(words === undefined ? {} : { [kind]: told(words) }), index: known };
     const place = ids.push(isText(id) ? id : newId('call')) - 1;
     places.set(index, place);
     return { ...whole, index: place, id: ids[place], type: isText(type) ? type : kind };

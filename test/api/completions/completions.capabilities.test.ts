@@ -109,7 +109,7 @@ describe('max_tokens', () => {
       { provider: 'completions', model: 'long', priority: 1, max_output_tokens: 32_000 },
       { provider: 'completions', model: 'short', priority: 2, max_output_tokens: 8_000 },
     ]);
-    const ask = async (most: number, completion: number) => {
+    const ask = async (most: number | undefined, completion: number) => {
       const { key } = await service.startTenant();
       say({ ...SAID, completion });
       const body = chatOf('Hi', { model: 'mobius', max_tokens: most });
@@ -124,7 +124,11 @@ describe('max_tokens', () => {
     expect(await ask(100_000, 30_000)).toEqual([32_000, 30_000]);
     expect(await ask(100_000, 40_000)).toEqual([32_000, 32_000]);
     expect(await ask(5, 5)).toEqual([5, 5]);
+    expect(await ask(undefined, 5)).toEqual([32_000, 5]);
     await service.setTargets('mobius', [{ provider: 'completions', model: 'short', max_output_tokens: 8_000 }]);
     await waitFor(async () => ((await ask(10_000, 1))[0] === 8_000 ? true : undefined), 'the shorter answers');
+    await service.setTargets('mobius', [{ provider: 'completions', model: 'long' }]);
+    await waitFor(async () => ((await ask(20_000, 1))[0] === 16_384 ? true : undefined), 'a target that says nothing');
+    expect(await ask(undefined, 5)).toEqual([4_096, 5]);
   });
 });

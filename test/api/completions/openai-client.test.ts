@@ -171,6 +171,18 @@ describe('the official openai client', () => {
     }
   });
 
+  it('may have an empty turn of the user, as agents send them, also with memory', async () => {
+    const { key } = await service.startTenant();
+    const messages = [...hello.messages, { role: 'assistant', content: 'Hi' }, { role: 'user', content: '' }];
+
+    const response = await post(key, { messages });
+    const kept = await post(key, { messages, entity_id: 'agent' });
+
+    expect(service.provider.request(String(response.body.id))?.messages).toEqual(messages);
+    expect([response.status, kept.status]).toEqual([200, 200]);
+    expect((await post(key, { messages: [...messages, messages[0]], entity_id: 'agent' })).status).toBe(200);
+  });
+
   it.each([
     ['no tools', { tools: [] }],
     ['no tools, of which the model may choose', { tools: [], tool_choice: 'auto' }],

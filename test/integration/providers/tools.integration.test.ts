@@ -121,6 +121,21 @@ describe('a provider that calls tools', () => {
     ]);
   });
 
+  it('leaves out what later pieces of a call say as null or empty, which OpenAI’s client takes for another call', async () => {
+    const piece = { id: null, type: '', function: { name: null, arguments: '{' } };
+    const [begun, later] = linesOf(
+      await ask(
+        'openai',
+        data(chunk(call(0, CALLS[0] ?? {})), chunk(call(0, piece)), chunk({}, 'tool_calls'), '[DONE]'),
+        {
+          passed: PASSED,
+        },
+      ),
+    );
+    expect(begun).toContain('"id":"a"');
+    expect(later).toBe('[{"tool_calls":[{"index":0,"function":{"arguments":"{"}}]}]');
+  });
+
   const called = (...calls: unknown[]) => chunk({ tool_calls: calls });
   const [first = {}, second = {}] = CALLS;
   const cut = (call: object, from: number, to?: number) => ({

@@ -51,7 +51,7 @@ describe('a body of completions', () => {
   it('asks for any length, and lets the model and its window say less', () => {
     expect(parse({ max_tokens: 1_000_000 }).request).toMatchObject({ maxTokens: 1_000_000, fitsTokens: true });
     expect(parse({ max_tokens: 5, max_completion_tokens: 20_000 }).request).toMatchObject({ maxTokens: 20_000 });
-    expect(parse({}).request).toMatchObject({ maxTokens: 4_096, fitsTokens: true });
+    expect(parse({}).request).toMatchObject({ isUnbounded: true, fitsTokens: true });
     expect(() => parse({ max_tokens: 0 })).toThrow('`max_tokens` must be');
   });
 
@@ -60,6 +60,10 @@ describe('a body of completions', () => {
     expect(parse(set).request.passed).toEqual(set);
     expect(parse({ frequency_penalty: 0, presence_penalty: 0 }).request.passed).toEqual({});
     expect(() => parse({ presence_penalty: 3 })).toThrow('`presence_penalty` must be');
+  });
+
+  it('takes any 64-bit seed, and an empty user as none', () => {
+    expect(parse({ seed: 2 ** 60, user: '' }).request.passed).toEqual({ seed: 2 ** 60 });
   });
 
   it('takes json_mode, this service’s own word for it', () => {
@@ -71,6 +75,10 @@ describe('a body of completions', () => {
     [{ functions: [{ name: 'add' }] }, '`functions` is the older form of `tools`'],
     [{ modalities: ['text', 'audio'] }, '`modalities[1]` must be [text]'],
     [{ tools: {} }, '`tools` must be an array'],
+    [
+      { tools: [{ type: 'function', function: { name: 'add' } }], tool_choice: { type: 'function', name: 'add' } },
+      '`tool_choice` must be `none`, `auto`',
+    ],
     [{ tools: [{ type: 'function' }] }, '`tools[0].function` is required'],
     [{ tools: [{ type: 'function', function: { name: '' } }] }, '`tools[0].function.name` is not allowed to be empty'],
     [{ tool_choice: 'required' }, '`tool_choice` needs `tools`'],
@@ -175,9 +183,9 @@ describe('the messages of completions', () => {
       '`messages[1].role` must be `tool`',
     ],
     ['no content', [{ role: 'user' }], '`messages[0].content` is required'],
-    ['an empty content', [{ role: 'user', content: '' }], '`messages[0].content` is not allowed to be empty'],
+    ['an empty content', [{ role: 'user', content: '' }], '`messages` must have at least one message with text'],
     ['a number', [{ role: 'user', content: 7 }], '`messages[0].content` must be a string or a list of parts'],
-    ['no parts', [{ role: 'user', content: [] }], '`messages[0].content` is not allowed to be empty'],
+    ['no parts', [{ role: 'user', content: [] }], '`messages` must have at least one message with text'],
     ['a strange part', [user({ type: 'video' })], '`messages[0].content[0].type` must be one of'],
     ['an image in a text', [user({ ...IMAGE, ...text('x') })], '[0].image_url` belongs to a part of'],
     ['a text in an image', [user({ ...text('x'), ...IMAGE })], '[0].text` belongs to a part of'],

@@ -48,7 +48,7 @@ describe('a joi schema in JSON Schema', () => {
 
 /** Rules that JSON Schema cannot say; the descriptions do. */
 const IN_WORDS =
-  /response_format\.json_schema|nested deeper|bytes as JSON|__proto__|six decimals|http or https URL|half a surrogate pair|\.content` is not allowed to be empty|at least one message with text|requests\[\d+\]\.body` does not match|`messages\[|`tools\[\d+\]\.\w+` is required|` needs `/;
+  /response_format\.json_schema|nested deeper|bytes as JSON|__proto__|six decimals|http or https URL|half a surrogate pair|\.content` is not allowed to be empty|at least one message with text|requests\[\d+\]\.body` does not match|`messages\[|`tools\[\d+\]\.\w+` is required|` needs `|`tool_choice` must/;
 
 const bodies = Object.entries<Endpoint>(ENDPOINTS).flatMap(([name, { body }]) =>
   body === undefined ? [] : [[name, body] as const],

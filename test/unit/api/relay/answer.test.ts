@@ -43,6 +43,10 @@ describe('the bytes of a stream', () => {
     expect(sse.events(entryOf(1, ['Hi']), 1)).toMatch(/^data: .*"content":"Hi".*\n\n$/);
     expect(sse.events(entryOf(2, [], FAILED), 1)).toMatch(/^data: .*"finish_reason":"stop".*"error":{"code":"model_un/);
     expect(sse.events(entryOf(2, [], FAILED), 1)).toMatch(/\n\ndata: {"error":{"code":"model_unavailable",.*}}\n\n$/);
+    // Their readers look for the role in the first chunk, also where there is no other.
+    expect(sse.events(entryOf(2, [], STOP), 1)).toContain(
+      '"delta":{"role":"assistant","content":""},"finish_reason":"stop"',
+    );
     const text = sse.events(entryOf(3, [], cancelled), 1);
     expect(text).toContain(`${end}"completion_tokens":4,"total_tokens":7},"error":{"code":"conflict",`);
     expect(text.endsWith('}}\n\ndata: [DONE]\n\n')).toBe(true);
