@@ -104,11 +104,11 @@ function toolFields(passed: Passed, messages: readonly ChatMessage[]): Fields {
   const allowed = allowedOf(passed ?? {});
   const { tools: given, functions } = passed ?? {};
   const offered = [...list(given).map((tool) => record(tool)['function']), ...list(functions)].map(record);
-  const tools = offered.flatMap(({ name, description, parameters }) =>
-    allowed?.includes(name) === false
-      ? []
-      : [{ name, ...(description === undefined ? {} : { description }), input_schema: parameters ?? NO_PARAMETERS }],
-  );
+  const tools = offered.flatMap(({ name, description, parameters }) => {
+    const described = typeof description === 'string' ? { description } : {};
+    const schema = { ...NO_PARAMETERS, ...record(parameters) };
+    return allowed?.includes(name) === false ? [] : [{ name, ...described, input_schema: schema }];
+  });
   const choice = choiceOf(passed ?? {});
   return { tools, ...(choice === undefined ? {} : { tool_choice: choice }) };
 }

@@ -147,10 +147,10 @@ describe('tools, images and files for the Messages API', () => {
   const weather = { name: 'weather', description: 'The weather', parameters: { type: 'object' } };
   const tools = [
     { type: 'function', function: weather },
-    { type: 'function', function: { name: 'time' } },
+    { type: 'function', function: { name: 'time', description: null, parameters: {} } },
   ];
   const TOOLS = [
-    { name: 'weather', description: 'The weather', input_schema: { type: 'object' } },
+    { name: 'weather', description: 'The weather', input_schema: { type: 'object', properties: {} } },
     { name: 'time', input_schema: { type: 'object', properties: {} } },
   ];
 
