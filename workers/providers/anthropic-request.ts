@@ -1,6 +1,7 @@
 import type { ChatMessage, ChatRequest, Role } from '../../shared/contracts/chat-request.ts';
 import type { Fields } from '../../shared/contracts/events.ts';
 import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
+import { derivedId } from '../../shared/lifecycle/ids.ts';
 import { BETWEEN_JOINED, joinRoles, textOfRow, offersTools } from './provider.ts';
 import type { Row, ProviderCall } from './provider.ts';
 
@@ -54,14 +55,17 @@ function inputOf(json: unknown): unknown {
   }
 }
 
+/** Other providers' ids, such as `functions.time:0`, become ones that the API takes. */
+const idOf = (id: unknown) => (/^[\w-]{1,64}$/.test(textIn(id)) ? id : derivedId('call', textIn(id)));
+
 function blocksOf({ content: text, sent = { content: text } }: ChatMessage): Fields[] {
   const { role, content, tool_calls: calls, tool_call_id: id } = sent;
   const blocks = blocksOfContent(content);
   if (role === 'tool')
-    return [{ type: 'tool_result', tool_use_id: id, ...(blocks.length > 0 ? { content: blocks } : {}) }];
+    return [{ type: 'tool_result', tool_use_id: idOf(id), ...(blocks.length > 0 ? { content: blocks } : {}) }];
   const uses = list(calls).map((call) => {
     const { name, arguments: json } = record(record(call)['function']);
-    return { type: 'tool_use', id: record(call)['id'], name, input: inputOf(json) };
+    return { type: 'tool_use', id: idOf(record(call)['id']), name, input: inputOf(json) };
   });
   return [...blocks, ...uses];
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { ChatMessage, Role } from '../../../../shared/contracts/chat-request.ts';
+import type { Fields } from '../../../../shared/contracts/events.ts';
 import { toMessagesBody } from '../../../../workers/providers/anthropic-request.ts';
 import { anthropicHeaders } from '../../../../workers/providers/anthropic.ts';
 import type { ProviderCall } from '../../../../workers/providers/provider.ts';
@@ -224,6 +225,20 @@ describe('tools, images and files for the Messages API', () => {
         ],
       },
     ]);
+  });
+
+  it.each(['functions.get_weather:0', 'a'.repeat(65), ''])('give the call %j an id that the API takes', (id) => {
+    const call: ChatMessage = {
+      role: 'assistant',
+      content: '',
+      sent: { role: 'assistant', tool_calls: [called(id, 'weather', ''), called('functions.time:1', 'time', '')] },
+    };
+
+    const [, calls, results] = turnsOf(say('user', 'Hi'), call, result(id, '22')) as { content: Fields[] }[];
+
+    expect(calls?.content[0]?.['id']).toMatch(/^[\w-]{1,64}$/);
+    expect(calls?.content[0]?.['id']).toBe(results?.content[0]?.['tool_use_id']);
+    expect(calls?.content[0]?.['id']).not.toBe(calls?.content[1]?.['id']);
   });
 
   it('name the tools of earlier calls where the request offers none', () => {
