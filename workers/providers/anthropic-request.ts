@@ -27,7 +27,10 @@ const DATA_URL = /^data:([^;,]*)[^,]*,/;
 
 function sourceOf(url: string): Fields {
   const [head, type] = DATA_URL.exec(url) ?? [];
-  return head === undefined ? { type: 'url', url } : { type: 'base64', media_type: type, data: url.slice(head.length) };
+  if (head === undefined) return { type: 'url', url };
+  // Callers write `image/jpg`, too.
+  const mediaType = type?.toLowerCase().replace(/^image\/jpg$/, 'image/jpeg');
+  return { type: 'base64', media_type: mediaType, data: url.slice(head.length) };
 }
 
 /** A text, image or file of OpenAI's messages; undefined: it says nothing, which the API refuses. */

@@ -255,6 +255,7 @@ describe('tools, images and files for the Messages API', () => {
       { type: 'text', text: 'Look' },
       { type: 'image_url', image_url: { url: 'https://example.org/a.png', detail: 'low' } },
       { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } },
+      { type: 'image_url', image_url: { url: 'data:image/JPG;base64,/9j/' } },
       { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBE' } },
     ];
     const message: ChatMessage = { role: 'user', content: 'Look', sent: { role: 'user', content } };
@@ -266,6 +267,7 @@ describe('tools, images and files for the Messages API', () => {
           { type: 'text', text: 'Look' },
           { type: 'image', source: { type: 'url', url: 'https://example.org/a.png' } },
           { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBO' } },
+          { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: '/9j/' } },
           {
             type: 'document',
             source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' },
