@@ -247,16 +247,12 @@ function endOfFailures(run: Routed, failures: TargetFailures, writer: ChunkWrite
   throw toCallerError(worst, failures);
 }
 
-/**
- * Calls the targets in turn, skipping those whose circuit breaker is open. Until the first text has been sent, a failed
- * call is replaced by another call to the same target, then by the next target. A failed answer that the caller has
- * seen nothing of is discarded and not charged.
- */
-export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
-  const { breakers, capacities, openWriter, log } = deps;
+/** Calls one target, and calls it again while that may help. */
+function createTryTarget(deps: GenerateDeps) {
+  const { breakers, log } = deps;
   const callTarget = createCallTarget(deps);
 
-  async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
+  return async (run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> => {
     const { lease, envelope } = run;
     const fitted = await fitTo(run, route);
     // Admission did not know the history, so hold and token weight are raised before the provider is called.
@@ -296,19 +292,33 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
         },
       },
     );
-  }
+  };
+}
 
-  async function tryTargets(run: Routed, writer: ChunkWriter | undefined): Promise<Outcome> {
-    const failures = noFailures();
-    for (const route of run.targets) {
-      if (route.target.contextWindow < failures.windowTokensMin) continue;
+/**
+ * Calls the targets in turn, skipping those whose circuit breaker is open. Until the first text has been sent, a failed
+ * call is replaced by another call to the same target, then by the next target. A failed answer that the caller has
+ * seen nothing of is discarded and not charged.
+ */
+export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
+  const { capacities, openWriter } = deps;
+  const tryTarget = createTryTarget(deps);
+
+  /** Targets that were passed over as full are asked again before a lower priority; the last of them waits for a place. */
+  async function tryTargets(run: Routed, writer: ChunkWriter | undefined, failures = noFailures()): Promise<Outcome> {
+    const full: Route[] = [];
+    for (const [index, route] of run.targets.entries()) {
+      const later = run.targets.slice(index + 1);
       try {
-        return await tryTarget(run, route, writer);
+        if (route.target.contextWindow >= failures.windowTokensMin) return await tryTarget(run, route, writer);
       } catch (error) {
         if (!recordFailure(deps, failures, error, run, route)) break;
         // Only a failed call, not a skipped target, can have released text.
         if (failures.called === error && !isReplaceable(run, writer)) break;
+        if (error instanceof ProviderError && error.fault === 'full') full.push(route);
       }
+      if (full.length > 0 && later[0]?.target.priority !== route.target.priority)
+        return tryTargets({ ...run, targets: [...full, ...later] }, writer, failures);
     }
     return endOfFailures(run, failures, writer);
   }
