@@ -58,21 +58,19 @@ function createFindTenantKeys(client: RedisClient, keyspace: Keyspace): FindTena
   const ofTenant = defineScript(client, 'scan-records');
   const prefixOf = (shard: number) => `${keyspace.shard(shard).tag}:`;
 
-  /** Whose each of some requests is: undefined for another tenant's, null where nobody knows. */
-  async function tenantsOf(shard: number, requestIds: readonly string[], tenantId: string) {
+  async function ownRequests(shard: number, requestIds: readonly string[], tenantId: string): Promise<StateKey[]> {
     const { record } = keyspace.shard(shard);
     const places = requestIds.length === 0 ? [] : await ofTenant(requestIds.map(record), [tenantId]);
-    const found = new Map<string, string | null>();
     const candidates = Array.isArray(places) ? places.map((place) => requestIds[Number(place) - 1] ?? '') : [];
-    await Promise.all(candidates.map(async (id) => found.set(id, await client.hget(record(id), 'tenant'))));
-    return found;
-  }
-
-  async function ownRequests(shard: number, requestIds: readonly string[], tenantId: string): Promise<StateKey[]> {
-    const tenants = await tenantsOf(shard, requestIds, tenantId);
-    // Of some records nobody knows whose they are: tombstones.
-    const own = [...tenants].flatMap(([requestId, tenant]) => (tenant === tenantId ? [requestId] : []));
-    return own.flatMap((id) => ['r', 's', 'a', 'e'].map((kind) => key(`${kind}:${id}`, { isAnswer: true })));
+    const own = candidates.map(async (id) => {
+      const [tenant, retries] = await client.hmget(record(id), 'tenant', 'retries');
+      // Of some records nobody knows whose they are: tombstones.
+      if (tenant !== tenantId) return [];
+      const answer = ['r', 's', 'a', 'e'].map((kind) => key(`${kind}:${id}`, { isAnswer: true }));
+      // The list of a call's tries names no tenant.
+      return typeof retries === 'string' ? [...answer, key(retries.slice(prefixOf(shard).length))] : answer;
+    });
+    return (await Promise.all(own)).flat();
   }
 
   /** A claim outlives the record of its request where nothing is kept, and names its tenant; its own name is a hash. */

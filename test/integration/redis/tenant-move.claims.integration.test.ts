@@ -65,3 +65,22 @@ it.each<[string, number | null, (tenant: TestTenant, requestId: string) => Promi
   expect(await claimsOf(1 - from, requestIds)).toEqual(requestIds.slice(0, 1));
   expect(await claimsOf(from, requestIds)).toEqual(requestIds.slice(1));
 });
+
+it("moves a tenant's lists of tries, and no other's, so that a client's next try joins its request", async () => {
+  const tenants = await neighbours(null);
+  const from = await shardOf(service, tenants[0].tenantId);
+  const tryOnce = ({ key }: TestTenant, count: number) =>
+    postChat(service.app, key, chatOf('Hi')).set('X-Stainless-Retry-Count', String(count));
+  for (const tenant of tenants) {
+    const record = service.keyspace.shard(from).record(requestIdOf(await tryOnce(tenant, 0)));
+    const readers = (await service.redis.hkeys(record)).filter((name) => name.startsWith('reader:'));
+    // As when it was left before its end.
+    await service.redis.hdel(record, ...readers);
+  }
+
+  expect((await moveWhenIdle(service, tenants[0].tenantId, 1 - from)).status).toBe(200);
+
+  const again = [await tryOnce(tenants[0], 1), await tryOnce(tenants[1], 1)];
+  expect(again.map(({ headers }) => headers['idempotent-replayed'])).toEqual(['true', 'true']);
+  expect(await service.redis.keys(service.keyspace.shard(from).retries('*'))).toHaveLength(1);
+});
