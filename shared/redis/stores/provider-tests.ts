@@ -48,7 +48,7 @@ export function createProviderTests(client: RedisClient, { providerTests: keys }
       for (let untilMs = CLAIMED_MS; performance.now() - since < untilMs;) {
         await pause(LOOK_MS);
         const found = await inTime(client.get(keys.result(test.id)));
-        if (found === CLAIMED) untilMs = KEPT_MS;
+        if (found === CLAIMED) untilMs = CLAIMED_MS + TEST_MS;
         // Written by `serveProviderTests` only.
         else if (found !== null) return JSON.parse(found) as ProviderTestResult;
       }

@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 
 import { createParley } from '../../../scripts/parley.ts';
+import { createKeyspace } from '../../../shared/redis/keyspace.ts';
+import { TEST_MS, createProviderTests } from '../../../shared/redis/stores/provider-tests.ts';
 import { startScriptedServer } from '../../support/scripted-server.ts';
 import type { ScriptedServer } from '../../support/scripted-server.ts';
+import { uniqueName } from '../../support/stores.ts';
 import { useAdmin, useService } from '../../support/use-service.ts';
 
 const SECRET = 'sk-a-key-that-nobody-may-see';
@@ -93,6 +96,21 @@ describe('a test of a provider', () => {
     process.exitCode = before;
     expect([exitCode, printed.join()]).toEqual([1, expect.stringMatching(/^ok +false$/m)]);
   });
+});
+
+it('gives up soon after the longest test where the worker that has claimed it has died', async () => {
+  const keyspace = createKeyspace(uniqueName('provider-tests'));
+  const died = { id: 'died', provider: 'simulated', model: 'sim' };
+  await service.redis.set(keyspace.providerTests.result(died.id), '', 'PX', 60_000);
+  const [begin, passes] = [performance.now(), performance.now.bind(performance)];
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => 20 * (passes() - begin));
+  try {
+    expect(await createProviderTests(service.redis, keyspace).run(died)).toBeUndefined();
+    expect(performance.now()).toBeGreaterThan(TEST_MS);
+    expect(performance.now()).toBeLessThan(2 * TEST_MS);
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 describe('without a worker', () => {
