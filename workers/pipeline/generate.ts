@@ -309,16 +309,16 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const full: Route[] = [];
     for (const [index, route] of run.targets.entries()) {
       const later = run.targets.slice(index + 1);
+      const isLast = later[0]?.target.priority !== route.target.priority;
       try {
         if (route.target.contextWindow >= failures.windowTokensMin) return await tryTarget(run, route, writer);
       } catch (error) {
         if (!recordFailure(deps, failures, error, run, route)) break;
         // Only a failed call, not a skipped target, can have released text.
         if (failures.called === error && !isReplaceable(run, writer)) break;
-        if (error instanceof ProviderError && error.fault === 'full') full.push(route);
+        if (!isLast && error instanceof ProviderError && error.fault === 'full') full.push(route);
       }
-      if (full.length > 0 && later[0]?.target.priority !== route.target.priority)
-        return tryTargets({ ...run, targets: [...full, ...later] }, writer, failures);
+      if (isLast && full.length > 0) return tryTargets({ ...run, targets: [...full, ...later] }, writer, failures);
     }
     return endOfFailures(run, failures, writer);
   }
