@@ -1,5 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
-
 import type { Request, Response } from 'express';
 
 import { tenantFields } from '../../shared/contracts/tenant-fields.ts';
@@ -29,7 +27,7 @@ import { idempotencyKeyOf, tryOf, keepsNothing } from '../http/request-terms.ts'
 import type { RecordStore } from '../../shared/requests/record-store.ts';
 import { openCollector, DRAIN_MS, openForwarder, SSE_HEADERS } from '../relay/answer.ts';
 import type { Forwarder, RelayTimes } from '../relay/answer.ts';
-import { dropUnread, untilDrained } from '../relay/paced-writer.ts';
+import { sendJson } from '../relay/paced-writer.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
@@ -67,15 +65,6 @@ async function answerLater(accept: Accept, req: Request, res: Response, body: Pa
   return SENT;
 }
 
-/** Writes no faster than the client reads. False: it has left, or reads nothing. */
-async function writePieces(res: Response, pieces: Iterable<string>, drainMs: number): Promise<boolean> {
-  for (const piece of pieces) {
-    if (res.destroyed || (!res.write(piece) && !(await untilDrained(res, drainMs)))) return false;
-    await setImmediate();
-  }
-  return true;
-}
-
 /** Tells whether nothing is left to read behind a position of a joined stream. If so, or on error, closes the relay. */
 async function isReadWhole(
   { records, clock }: RespondDeps,
@@ -106,17 +95,7 @@ async function sendComplete(
 ): Promise<Sent> {
   const { head, relay, replayed } = await accepted;
   if (replayed) res.setHeader('Idempotent-Replayed', 'true');
-  const json = await relay.answer(head);
-  const type = { 'Content-Type': 'application/json; charset=utf-8' };
-  if (typeof json === 'string') {
-    res.writeHead(200, { ...type, 'Content-Length': Buffer.byteLength(json) });
-    res.end(json);
-  } else {
-    res.writeHead(200, type);
-    if (!(await writePieces(res, json, drainMs))) return SENT;
-    res.end();
-  }
-  dropUnread(res, drainMs);
+  await sendJson(res, await relay.answer(head), drainMs);
   return SENT;
 }
 

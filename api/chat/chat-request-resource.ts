@@ -1,4 +1,4 @@
-import type { RequestTrace, StreamEntry } from '../../shared/contracts/events.ts';
+import type { RequestTrace, Terminal } from '../../shared/contracts/events.ts';
 import { toWireUsage } from '../../shared/contracts/events.ts';
 import type { QueuePlace, RequestRecord } from '../../shared/requests/record-store.ts';
 import {
@@ -17,7 +17,8 @@ import {
   toSeconds,
 } from '../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../contract/path-parameters.ts';
-import { answerHead, toWaitSeconds, outcomeOf } from '../relay/sse.ts';
+import { around, toWaitSeconds } from '../relay/sse.ts';
+import type { EndedAs, JsonText } from '../relay/sse.ts';
 import {
   completionSchema,
   embeddingListSchema,
@@ -111,25 +112,27 @@ function queueOf({ state }: RequestRecord, place: QueuePlace = { position: 1, wa
   return { position: place.position, estimated_wait_seconds: toWaitSeconds(place.waitMs) };
 }
 
-/** `chat.request` (docs/spec.md#look-up-and-cancelling). `entries`: the whole stream so far. */
-export function toRequestResource(
+/** `chat.request` as JSON (docs/spec.md#look-up-and-cancelling). */
+export function requestJson(
   record: RequestRecord,
-  entries: readonly StreamEntry[],
+  terminal: Terminal | undefined,
+  outcome: EndedAs | undefined,
   { settledAt, place }: { settledAt: number | undefined; place: QueuePlace | undefined },
-) {
-  const terminal = entries.at(-1)?.terminal;
-  const outcome = outcomeOf(answerHead(record), entries);
-  return {
+): JsonText {
+  const before = JSON.stringify({
     id: record.requestId,
     object: 'chat.request',
     created_at: toSeconds(record.acceptedAt),
     status: statusOf(record),
     queue: queueOf(record, place),
     timeline: timelineOf(record, terminal?.trace, settledAt),
-    response: outcome !== undefined && 'responseJson' in outcome ? (JSON.parse(outcome.responseJson) as object) : null,
+  });
+  const after = JSON.stringify({
     error: outcome !== undefined && 'error' in outcome ? outcome.error : null,
     usage: terminal === undefined ? null : toWireUsage(terminal.usage),
-  };
+  });
+  const response = outcome !== undefined && 'responseJson' in outcome ? outcome.responseJson : 'null';
+  return around(`${before.slice(0, -1)},"response":`, response, `,${after.slice(1)}`);
 }
 
 export const REQUEST_EXAMPLE = {

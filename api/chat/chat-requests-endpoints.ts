@@ -9,12 +9,14 @@ import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { idempotencyKeyOf } from '../http/request-terms.ts';
 import type { IntentStore } from './durable-requests.ts';
-import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-request-resource.ts';
+import { REQUEST_EXAMPLE, requestSchema, requestJson } from './chat-request-resource.ts';
 import { answerGone, findRequest, LOOKUP_TEXT, resumeChatStream } from './resume.ts';
 import type { FindRequestDeps } from './resume.ts';
 import { defineEndpoint, SENT, json } from '../contract/endpoint.ts';
 import type { Sent } from '../contract/endpoint.ts';
-import { dropUnread } from '../relay/paced-writer.ts';
+import { sendJson } from '../relay/paced-writer.ts';
+import { answerHead, outcomeOf } from '../relay/sse.ts';
+import type { ReaderPlaces } from '../relay/reader-places.ts';
 import { DRAIN_MS } from '../relay/answer.ts';
 import type { RelayTimes } from '../relay/answer.ts';
 
@@ -22,6 +24,7 @@ export interface ChatRequestsDeps extends FindRequestDeps {
   records: RecordStore;
   streams: StreamReader;
   intentStore: Pick<IntentStore, 'conclude'>;
+  readerPlaces: ReaderPlaces;
   clock: Clock;
   relayTimes: RelayTimes;
 }
@@ -30,18 +33,21 @@ export interface ChatRequestsDeps extends FindRequestDeps {
 const CANCEL_WAIT_MS = 4_000;
 const CANCEL_POLL_MS = 50;
 
-/** Sends a request as it is. With the answer in it, the resource may be as large as the answer. */
+/** Sends a request as it is. Many vectors in it are a download: their memory is bounded while nobody reads them. */
 async function sendRequest(
   res: Response,
   principal: Principal,
   { record, entries }: { record: RequestRecord; entries: readonly StreamEntry[] },
-  { records, ledger, relayTimes }: ChatRequestsDeps,
+  { records, ledger, readerPlaces, relayTimes }: ChatRequestsDeps,
 ): Promise<Sent> {
   const { requestId, state } = record;
+  const outcome = outcomeOf(answerHead(record), entries);
+  if (outcome !== undefined && 'responseJson' in outcome && typeof outcome.responseJson !== 'string')
+    readerPlaces.enterDownload(res, principal);
   const settledAt = state === 'done' ? await ledger.settledAt(principal, requestId).catch(() => undefined) : undefined;
   const place = state === 'accepted' ? await records.place(principal, requestId) : undefined;
-  res.json(toRequestResource(record, entries, { settledAt, place }));
-  dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
+  const json = requestJson(record, entries.at(-1)?.terminal, outcome, { settledAt, place });
+  await sendJson(res, json, relayTimes.drainMs ?? DRAIN_MS);
   return SENT;
 }
 

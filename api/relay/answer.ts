@@ -15,10 +15,9 @@ import {
   ssePlace,
   timedOut,
   completeAnswer,
-  embeddingPieces,
   brokenOff,
 } from './sse.ts';
-import type { AnswerHead, OpenAiForm } from './sse.ts';
+import type { AnswerHead, JsonText, OpenAiForm } from './sse.ts';
 
 interface Collected {
   lines: string[];
@@ -117,16 +116,14 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
       stop();
       reader.abandon();
     },
-    /** Resolves with the JSON text of the complete answer, a very long one in pieces; throws the error that ended the request. */
-    async answer(head: AnswerHead): Promise<string | Iterable<string>> {
+    /** Resolves with the complete answer; throws the error that ended the request. */
+    async answer(head: AnswerHead): Promise<JsonText> {
       reader.confirm();
       const { terminal } = await collected.promise;
       const error = errorOf(terminal, lines.length > 0);
       // A request made for a complete answer has sent none of its text if it fails.
       if (error !== undefined) throw lines.length > 0 ? brokenOff(error) : error;
-      return head.kind === 'embedding'
-        ? embeddingPieces(head, lines, terminal)
-        : completeAnswer(head, lines, terminal, form);
+      return completeAnswer(head, lines, terminal, form);
     },
   };
 }

@@ -1,4 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+
+import type { JsonText } from './sse.ts';
 
 /**
  * Closes the connection of a client that reads nothing for `drainMs`. Call it after the last text of an answer. A
@@ -14,7 +17,7 @@ export function dropUnread(res: ServerResponse, drainMs: number): void {
  * Resolves when the client has taken what was written; false: its connection has closed. A client that takes longer
  * than `drainMs` is dropped.
  */
-export function untilDrained(res: ServerResponse, drainMs: number): Promise<boolean> {
+function untilDrained(res: ServerResponse, drainMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const dropping = setTimeout(() => res.destroy(), drainMs);
     const settle = () => {
@@ -25,6 +28,30 @@ export function untilDrained(res: ServerResponse, drainMs: number): Promise<bool
     res.once('drain', settle).once('close', settle);
     if (res.destroyed) settle();
   });
+}
+
+/** Writes no faster than the client reads. False: it has left, or reads nothing. */
+export async function writeJson(res: ServerResponse, json: JsonText, drainMs: number): Promise<boolean> {
+  for (const piece of typeof json === 'string' ? [json] : json) {
+    if (res.destroyed || (!res.write(piece) && !(await untilDrained(res, drainMs)))) return false;
+    await setImmediate();
+  }
+  return true;
+}
+
+const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
+
+/** Answers 200. A long JSON text has no Content-Length, and is not made for a request for the head alone. */
+export async function sendJson(res: ServerResponse, json: JsonText, drainMs: number): Promise<void> {
+  if (typeof json === 'string') {
+    res.writeHead(200, { ...JSON_TYPE, 'Content-Length': Buffer.byteLength(json) });
+    res.end(json);
+  } else {
+    res.writeHead(200, JSON_TYPE);
+    if (res.req.method !== 'HEAD' && !(await writeJson(res, json, drainMs))) return;
+    res.end();
+  }
+  dropUnread(res, drainMs);
 }
 
 /**

@@ -6,7 +6,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 /** Limits on resumed streams, per ingress (docs/spec.md#resume, docs/spec.md#compliance). */
 const REQUEST_READERS_MAX = 4;
 const KEY_STREAMS_MAX = 200;
-/** Batch results and export archives that a tenant may download at a time. Each holds a page of itself in memory. */
+/** Batch results, export archives and many vectors that a tenant may download at a time. Each holds a page in memory. */
 const TENANT_DOWNLOADS_MAX = 8;
 
 /** A place becomes free when a stream ends or its client leaves, and nobody knows when that will be. */

@@ -188,7 +188,7 @@ function numbersOf(base64: string): string {
  * The JSON text of an answer of vectors, in pieces between which other work of the process may run. The answer's text says
  * how they are to be written, then each of them as base64 (`embed` in workers/providers/provider.ts).
  */
-export function* embeddingPieces(
+function* embeddingPieces(
   { model }: AnswerHead,
   lines: readonly string[],
   { usage: { promptTokens } }: Terminal,
@@ -222,14 +222,20 @@ function saidOf(lines: readonly string[]): string {
   return wellFormedJson({ message: { role: 'assistant', ...message }, ...choice }).slice(1, -1);
 }
 
-/** The JSON text of a complete answer (docs/spec.md#chat-completion), from the lines of its increments. */
+/** JSON as text; a very long one in pieces. */
+export type JsonText = string | Iterable<string>;
+
+/** A complete answer (docs/spec.md#chat-completion), from the lines of its increments. */
 export function completeAnswer(
   head: AnswerHead,
   lines: readonly string[],
   terminal: Terminal,
   form?: OpenAiForm,
-): string {
-  if (head.kind === 'embedding') return [...embeddingPieces(head, lines, terminal)].join('');
+): JsonText {
+  if (head.kind === 'embedding') {
+    const pieces = embeddingPieces(head, lines, terminal);
+    return lines.reduce((sum, line) => sum + line.length, 0) > PIECE_BYTES ? pieces : [...pieces].join('');
+  }
   if (head.kind === 'moderation') return moderationAnswer(head, lines);
   const { finishReason, error } = endOf(terminal, form);
   const choice = `{"index":0,${saidOf(lines)},"finish_reason":"${finishReason}"}`;
@@ -270,8 +276,19 @@ export function brokenOff(error: ServiceError): ServiceError {
   return new ServiceError(error.code, `${error.message} ${more}`, { ...toErrorDetail(error), isFinal: true });
 }
 
-/** How a request ended, as its look-up shows it: with an answer, as JSON text, or with an error. */
-export type EndedAs = { responseJson: string } | { error: ErrorObject };
+/** How a request ended, as its look-up shows it: with an answer or with an error. */
+export type EndedAs = { responseJson: JsonText } | { error: ErrorObject };
+
+function* piecesAround(before: string, pieces: Iterable<string>, after: string): Generator<string> {
+  yield before;
+  yield* pieces;
+  yield after;
+}
+
+/** The JSON text with `json` between two others. */
+export function around(before: string, json: JsonText, after: string): JsonText {
+  return typeof json === 'string' ? before + json + after : piecesAround(before, json, after);
+}
 
 /** `entries`: the whole stream so far. Undefined: it has not ended. */
 export function outcomeOf(head: AnswerHead, entries: readonly StreamEntry[]): EndedAs | undefined {

@@ -8,9 +8,9 @@ import type { BatchRepository, BatchRow } from '../../../shared/mongo/batches/ba
 import { defineEndpoint, SENT } from '../../contract/endpoint.ts';
 import { errorObjectSchema, id, named, nullable, object, text } from '../../contract/json-schema.ts';
 import { found, PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { answerHead, outcomeOf } from '../../relay/sse.ts';
-import type { EndedAs } from '../../relay/sse.ts';
-import { dropUnread, untilDrained } from '../../relay/paced-writer.ts';
+import { answerHead, around, outcomeOf } from '../../relay/sse.ts';
+import type { EndedAs, JsonText } from '../../relay/sse.ts';
+import { dropUnread, writeJson } from '../../relay/paced-writer.ts';
 import { DRAIN_MS } from '../../relay/answer.ts';
 import type { RelayTimes } from '../../relay/answer.ts';
 import type { ReaderPlaces } from '../../relay/reader-places.ts';
@@ -62,10 +62,12 @@ function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): E
 }
 
 /** One line of the results: `{custom_id, request_id, response | error}` (docs/spec.md#batches). */
-function toResultLine(line: BatchLineRow): string {
+function toResultLine(line: BatchLineRow): JsonText {
   const end = endOf(line);
-  const outcome = 'error' in end ? `"error":${JSON.stringify(end.error)}` : `"response":${end.responseJson}`;
-  return `{"custom_id":${JSON.stringify(line.customId)},"request_id":"${line.requestId}",${outcome}}\n`;
+  const before = `{"custom_id":${JSON.stringify(line.customId)},"request_id":"${line.requestId}",`;
+  return 'error' in end
+    ? `${before}"error":${JSON.stringify(end.error)}}\n`
+    : around(`${before}"response":`, end.responseJson, '}\n');
 }
 
 const RESULTS_TYPE = 'application/x-ndjson';
@@ -84,7 +86,7 @@ async function sendResults(
   res.type(RESULTS_TYPE);
   for (let next = PAGE_LINES; ; next += PAGE_LINES) {
     for (const line of page) {
-      if (!res.write(toResultLine(line)) && !(await untilDrained(res, drainMs))) return;
+      if (!(await writeJson(res, toResultLine(line), drainMs))) return;
     }
     if (next >= total || res.destroyed) break;
     page = await pageAfter(next - 1);

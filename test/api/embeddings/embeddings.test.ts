@@ -1,3 +1,6 @@
+import { randomFillSync } from 'node:crypto';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
 import OpenAI from 'openai';
@@ -268,7 +271,7 @@ describe('providers of embeddings', () => {
   });
 
   /** The first answer of the scripted server, which is asked once its target is known to the worker. */
-  async function answered(data: unknown): Promise<request.Response> {
+  async function answered(data: unknown, input = TEXTS): Promise<request.Response> {
     server.answer((res) => {
       res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data, model: 'm' }));
     });
@@ -278,7 +281,7 @@ describe('providers of embeddings', () => {
       { provider: 'simulated', model: 'sim', priority: 2 },
     ]);
     return waitFor(async () => {
-      const response = await post({ input: TEXTS, dimensions: 2, encoding_format: 'float', user: 'pupil-7' });
+      const response = await post({ input, dimensions: 2, encoding_format: 'float', user: 'pupil-7' });
       return server.requests.length > 0 ? response : undefined;
     }, 'the call of the scripted server');
   }
@@ -310,6 +313,25 @@ describe('providers of embeddings', () => {
 
     expect(response.status).toBe(200);
     expect(vectorsOf(response).flat()).toEqual(Array(4).fill(expect.any(Number)));
+  });
+
+  it('may send many, which are looked up in pieces, between which others are served, and eight times at once', async () => {
+    const numbers = () => Float32Array.from(randomFillSync(new Int32Array(1_536)), (number) => number / 2 ** 31);
+    const data = Array.from({ length: 1_200 }, () => ({ embedding: Buffer.from(numbers().buffer).toString('base64') }));
+    const made = await answered(data, Array<string>(1_200).fill('Hi'));
+    const headers = { Authorization: `Bearer ${tenant.key}` };
+    const lookUp = () => fetch(`${service.url}/platform/v1/chat/${requestIdOf(made)}`, { headers });
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+
+    delay.enable();
+    const bytes = await (await lookUp()).bytes();
+    delay.disable();
+
+    expect(delay.max / 1e6).toBeLessThan(300);
+    expect(JSON.parse(Buffer.from(bytes).toString())).toMatchObject({ status: 'completed', response: made.body });
+    const unread = await Promise.all(Array.from({ length: 8 }, lookUp));
+    expect((await lookUp()).status).toBe(429);
+    await Promise.all(unread.map(async ({ body }) => body?.cancel()));
   });
 
   it('with a window that an input exceeds refuse it by its name', async () => {

@@ -6,6 +6,7 @@ import type { Request, Response } from 'express';
 
 import { chatRequestsEndpoints } from '../../../api/chat/chat-requests-endpoints.ts';
 import type { ChatRequestsDeps } from '../../../api/chat/chat-requests-endpoints.ts';
+import { createReaderPlaces } from '../../../api/relay/reader-places.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createStreamReader } from '../../../shared/requests/answers.ts';
 import { endingOf, openRequestLab, RETENTION_MS } from '../../support/request-lab.ts';
@@ -31,6 +32,7 @@ function depsWith(meanwhile: () => Promise<unknown>): ChatRequestsDeps {
     intentStore: { conclude: () => undefined },
     // Who cancels waits no longer than for one look.
     clock: { now: () => (now += 10_000) },
+    readerPlaces: createReaderPlaces(),
     relayTimes: {},
   };
 }
@@ -46,8 +48,8 @@ async function answerOf(name: 'getChatRequest' | 'cancelChatRequest', request: L
   const more = { params: { requestId }, get: () => undefined };
   const req = Object.assign(new IncomingMessage(new Socket()), more) as unknown as Request;
   let answered: unknown;
-  const json = (body: unknown) => (answered = body);
-  const res = Object.assign(new ServerResponse(req), { json }) as unknown as Response;
+  const end = (text: string) => (answered = JSON.parse(text));
+  const res = Object.assign(new ServerResponse(req), { end }) as unknown as Response;
   await chatRequestsEndpoints[name].handle(
     { req, res, requestId, principal, actor: { tenantId, mode, id, requestId } },
     deps,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { answerHead, completeAnswer, createSseWriter } from '../../../../api/relay/sse.ts';
+import { answerHead, completeAnswer as jsonOf, createSseWriter } from '../../../../api/relay/sse.ts';
 import { decodeEntry, encodeEntry, eventsOf, firstSeqOf, toDelta } from '../../../../shared/contracts/events.ts';
 import type { Increment, StreamEntry, Terminal } from '../../../../shared/contracts/events.ts';
 
@@ -17,6 +17,8 @@ const FAILED: Terminal = {
 function entryOf(lastSeq: number, deltas: Increment[], terminal?: Terminal): StreamEntry {
   return decodeEntry(lastSeq, encodeEntry(deltas, terminal));
 }
+
+const completeAnswer = (...parts: Parameters<typeof jsonOf>) => jsonOf(...parts) as string;
 
 const ANY_TEXT = fc.string({ unit: 'binary' });
 const ANY_DELTA = fc
