@@ -3,6 +3,7 @@ import type { Terminal } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/jobs.ts';
 import type { AnswerCache } from '../../shared/requests/answers.ts';
 import type { BatchQueue } from '../../shared/requests/queue-store.ts';
+import { ANSWERS_BYTES, bytesOfEntries } from '../../shared/mongo/batches/batch-lines.ts';
 import type { LineRetry } from '../../shared/mongo/batches/batch-lines.ts';
 import type { BatchWorkRepository, LineEnd } from '../../shared/mongo/batches/batch-work-repository.ts';
 import { endOf, outageOf } from '../../shared/domain/request-times.ts';
@@ -30,8 +31,9 @@ export interface CollectEndsDeps {
   log: Logger;
 }
 
-/** Answers that are in memory at once, as they may be large. */
+/** Answers that are in memory at once, fewer where they are large, and how many of them are read at once. */
 const GROUP = 50;
+const READ_AT_ONCE = 5;
 /** When lines of a batch that waits for tokens have ended, it tries again after this time at the latest. */
 const SOON_MS = 250;
 
@@ -111,6 +113,18 @@ async function readEnd(deps: CollectEndsDeps, shard: number, line: SentLine): Pr
   }
 }
 
+/** Takes lines from `left` until their answers are a group. */
+async function readGroup(deps: CollectEndsDeps, shard: number, left: SentLine[]): Promise<EndedTry[]> {
+  const tries: EndedTry[] = [];
+  let bytes = 0;
+  while (bytes < ANSWERS_BYTES && left.length > 0 && tries.length < GROUP) {
+    const read = await Promise.all(left.splice(0, READ_AT_ONCE).map((line) => readEnd(deps, shard, line)));
+    tries.push(...read.filter((one) => one !== undefined));
+    bytes = bytesOfEntries(tries.flatMap(({ answer }) => answer.entries));
+  }
+  return tries;
+}
+
 function retryOf(
   { watch, clock, random }: CollectEndsDeps,
   { line, answer: { fields }, end }: EndedTry,
@@ -155,10 +169,6 @@ export function createCollectEnds(deps: CollectEndsDeps) {
   const { queue, lines, clock } = deps;
   const recordOnce = createRecordOnce(deps);
 
-  async function readAll(shard: number, group: readonly SentLine[]): Promise<EndedTry[]> {
-    return (await Promise.all(group.map((line) => readEnd(deps, shard, line)))).filter((one) => one !== undefined);
-  }
-
   /** Puts back the lines that are tried again. Resolves with the ends of the others. */
   async function putBackFailed(batch: OpenBatch, tries: readonly EndedTry[]): Promise<LineEnd[]> {
     const ends: LineEnd[] = [];
@@ -172,9 +182,9 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     return ends;
   }
 
-  async function take(batch: OpenBatch, group: readonly SentLine[]): Promise<void> {
+  async function take(batch: OpenBatch, left: SentLine[]): Promise<void> {
     const { shard } = batch.row;
-    const tries = await readAll(shard, group);
+    const tries = await readGroup(deps, shard, left);
     recordOnce(tries);
     const ends = await putBackFailed(batch, tries);
     await endAll(deps, batch, ends);
@@ -194,7 +204,7 @@ export function createCollectEnds(deps: CollectEndsDeps) {
       inFlight.map(({ requestId }) => requestId),
     );
     const ended = inFlight.filter((_line, at) => states[at] === 'done');
-    for (let from = 0; from < ended.length; from += GROUP) await take(batch, ended.slice(from, from + GROUP));
+    while (ended.length > 0) await take(batch, ended);
     // Redis has lost the request, or it was taken back. The line is sent again; the ledger charges it once, by its request id.
     const lost = inFlight.filter((_line, at) => states[at] === undefined || states[at] === 'void');
     for (const { index } of lost) await lines.again(batch, index);

@@ -11,7 +11,7 @@
  *    is admitted like every request (send-line.ts), without requests per minute and with 80 % of the tokens per minute.
  *    A refusal that passes by itself makes the batch wait. Redis admits lines only for the leader, and none of a batch
  *    that is being ended.
- * 3. It brings answers from Redis into the lines, 50 at a time (collect-ends.ts). An answer that Redis lost is put back
+ * 3. It brings answers from Redis into the lines, up to 50 at a time (collect-ends.ts). An answer that Redis lost is put back
  *    by its worker, or generated again under the same id, which the ledger charges once. A line that its provider
  *    failed without text is tried again as another request. Lines of a tier without a provider wait, and others pass
  *    them.

@@ -42,7 +42,7 @@ const RESULT_EXAMPLE = {
   },
 };
 
-/** Lines that are in memory at a time. Each may have a megabyte, and a page of them is read in one turn of the event loop. */
+/** Lines that are in memory at a time; fewer, where they are large. */
 const PAGE_LINES = 20;
 
 function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): EndedAs {
@@ -84,12 +84,12 @@ async function sendResults(
   const pageAfter = (after: number) => batches.results(tenantId, batchId, after, PAGE_LINES);
   let page = await pageAfter(-1);
   res.type(RESULTS_TYPE);
-  for (let next = PAGE_LINES; ; next += PAGE_LINES) {
-    for (const line of page) {
+  for (;;) {
+    for (const line of page.lines) {
       if (!(await writeJson(res, toResultLine(line), drainMs))) return;
     }
-    if (next >= total || res.destroyed) break;
-    page = await pageAfter(next - 1);
+    if (page.last >= total - 1 || res.destroyed) break;
+    page = await pageAfter(page.last);
   }
   res.end();
   dropUnread(res, drainMs);

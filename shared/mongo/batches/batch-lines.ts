@@ -76,6 +76,12 @@ const batchLineSchema = new Schema<BatchLineRow>(
 
 export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
 
+/** Once so much of answers is in memory, no further one is read. One may have ten megabytes. */
+export const ANSWERS_BYTES = 8 * 1024 * 1024;
+
+export const bytesOfEntries = (entries: EndedAnswer['entries'] = []) =>
+  entries.reduce((sum, { payload }) => sum + payload.length, 0);
+
 /** `_id` of a line. */
 export function batchLineId(batchId: string, index: number): string {
   return `${batchId}:${String(index).padStart(5, '0')}`;

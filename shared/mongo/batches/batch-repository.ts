@@ -8,7 +8,7 @@ import type { ListQuery } from '../../contracts/list-page.ts';
 import { collection, count, number, options, required, text, insertOnce, listRows, inSpace } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
-import { batchLineModel } from './batch-lines.ts';
+import { ANSWERS_BYTES, batchLineModel, bytesOfEntries } from './batch-lines.ts';
 import type { BatchLineRow } from './batch-lines.ts';
 
 /** Times are milliseconds since the epoch. */
@@ -82,6 +82,9 @@ const batchSchema = new Schema<BatchRow>(
   .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
 
 export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
+
+/** Results that one answer of MongoDB brings. */
+const RESULTS_AT_ONCE = 5;
 
 /** The fields of a batch's row that are set when the last line has arrived. */
 type Arrived = Pick<BatchRow, 'total' | 'bytes' | 'failed' | 'metadataJson' | 'startedUnder'>;
@@ -196,6 +199,27 @@ async function markCancelled(batches: Model<BatchRow>, space: Space, batchId: st
   return arriving.modifiedCount + running.modifiedCount > 0;
 }
 
+async function readResults(
+  batchLines: Model<BatchLineRow>,
+  within: { tenantId: string; batchId: string; index: { $gt: number; $lte: number } },
+): Promise<{ lines: BatchLineRow[]; last: number }> {
+  const cursor = batchLines
+    .find({ ...within, state: { $in: ['completed', 'failed'] } }, { requestJson: 0 })
+    .sort({ index: 1 })
+    .lean()
+    .cursor({ batchSize: RESULTS_AT_ONCE });
+  const lines: BatchLineRow[] = [];
+  let bytes = 0;
+  for await (const line of cursor) {
+    lines.push(line);
+    bytes += bytesOfEntries(line.entries);
+    if (bytes < ANSWERS_BYTES) continue;
+    await cursor.close();
+    return { lines, last: line.index };
+  }
+  return { lines, last: within.index.$lte };
+}
+
 /** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
 export function createBatchRepository(connection: Connection, bulk: Connection = connection) {
   const batches = batchModel(connection);
@@ -231,14 +255,11 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       return batch && { batch, isChanged };
     },
 
-    /** The ended lines among those with a number above `after` and up to `after + span`, in order. */
-    results: (tenantId: string, batchId: string, after: number, span: number): Promise<BatchLineRow[]> =>
-      batchLines
-        .find(
-          { tenantId, batchId, index: { $gt: after, $lte: after + span }, state: { $in: ['completed', 'failed'] } },
-          { requestJson: 0 },
-        )
-        .sort({ index: 1 })
-        .lean(),
+    /**
+     * The ended lines among those with a number above `after` and up to `last`, in order. Where their answers are large,
+     * `last` comes before `after + span`.
+     */
+    results: (tenantId: string, batchId: string, after: number, span: number) =>
+      readResults(batchLines, { tenantId, batchId, index: { $gt: after, $lte: after + span } }),
   };
 }

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
+import { createBatchRepository } from '../../../shared/mongo/batches/batch-repository.ts';
 import { createBatchWorkRepository } from '../../../shared/mongo/batches/batch-work-repository.ts';
 import { createAnswerCache } from '../../../shared/requests/answers.ts';
 import { chatOf, errorOf, postChat, requestIdOf } from '../../support/chat.ts';
@@ -119,6 +120,16 @@ describe('GET /batches/{id}/results', () => {
     });
   });
 });
+
+it('results are read by their bytes, not by their number, and come all the same', async () => {
+  const id = await makeBatch(20);
+  for (let index = 0; index < 20; index += 1) await end(id, ran(index, [`${'x'.repeat(5 * MIB)}${index}`]));
+
+  const page = await createBatchRepository(service.mongo).results(tenant.tenantId, id, -1, 20);
+
+  expect(JSON.stringify(page).length).toBeLessThan(25 * MIB);
+  expect((await results(id)).map(({ custom_id: name }) => name)).toEqual(itemsOf(20).map((item) => item.custom_id));
+}, 60_000);
 
 describe('a reader of results', () => {
   const sockets: Socket[] = [];

@@ -82,6 +82,20 @@ it('fails a line whose answer cannot be read, and brings the others', async () =
   expect(log.lines).toMatchObject([{ level: 'error', fields: { requestId: 'req_0' } }]);
 });
 
+it('has large answers in memory by their bytes, not by their number', async () => {
+  const large = encodeEntry(['x'.repeat(3 * 1024 * 1024)], FAULT);
+  const sizes: number[] = [];
+  const { collect } = endedBatch(
+    Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`req_${index}`, large])),
+    (ends) => Promise.resolve(sizes.push(ends.length)),
+  );
+
+  await collect();
+
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(40);
+  expect(Math.max(...sizes)).toBeLessThan(12);
+});
+
 it('learns from an end once, however often its result could not be stored', async () => {
   let failuresLeft = 16;
   const { batch, collect, noted } = endedBatch({ req_1: ENTRY }, () => {
