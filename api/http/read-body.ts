@@ -176,7 +176,7 @@ export interface BodyPace {
 }
 
 /** docs/spec.md#bodies. */
-export const PACE: BodyPace = { leastMs: 30_000, bytesPerSecond: 64 * 1024 };
+const PACE: BodyPace = { leastMs: 30_000, bytesPerSecond: 64 * 1024 };
 
 function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {
   return new ServiceError(

@@ -15,10 +15,8 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 
 import type { Config } from '../../shared/config/settings.ts';
-import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { listen } from '../../shared/lifecycle/run-process.ts';
-import { PACE } from './read-body.ts';
 import { closeUnread, dropSlowReaders, deferContinue, refuseMalformed, refuseTunnels } from './connection-guards.ts';
 import { serializePipelined, registerAnswers } from './pipelining.ts';
 import type { OpenAnswers } from './pipelining.ts';
@@ -99,8 +97,11 @@ async function stopServer(server: Server, answers: OpenAnswers, options: StopOpt
 const HEADERS_MS = 20_000;
 /** By default Node checks for slow requests only every 30 s. */
 const CHECKS_A_LIMIT = 10;
-/** Enough for the largest chat body at the slowest allowed pace; a batch of 50 MiB rarely comes over a slower line. */
-const REQUEST_MS = HEADERS_MS + (CHAT_LIMITS.bodyBytesMax / PACE.bytesPerSecond) * 1_000;
+/**
+ * Those who read a body watch its pace (read-body.ts), so this bounds the others. A batch of 50 MiB has 800 s at the
+ * slowest pace, and its lines time to be stored.
+ */
+const REQUEST_MS = 1_200_000;
 
 export interface ServeOptions extends StopOptions {
   port: number;

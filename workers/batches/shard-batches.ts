@@ -71,8 +71,8 @@ export type RefreshShard = (shard: number, known: ShardBatches) => Promise<void>
 
 /** Interval of reading the shard's batch rows, which is also the delay of a cancellation. */
 const ROWS_MS = 500;
-/** An upload older than this has lost its ingress: a request has five minutes to arrive. */
-const UPLOAD_MAX_MS = 600_000;
+/** An upload older than this has lost its ingress: a request has 20 minutes to arrive. */
+const UPLOAD_MAX_MS = 1_500_000;
 
 function forgetOthers({ open, resting }: ShardBatches, rows: readonly BatchRow[]): void {
   const ids = new Set(rows.map(({ _id }) => _id));

@@ -22,13 +22,14 @@ function dispatching(
   const collected: string[] = [];
   const filled: string[][] = [];
   const noted: string[] = [];
+  const createdAt = systemClock.now();
   let isOver = false;
   const log = createRecordingLog();
   const failFor = (batchId: string) =>
     fault !== undefined && batchId === 'batch_1' ? Promise.reject(fault) : Promise.resolve();
   const dispatcher = createDispatcher({
     work: {
-      open: () => Promise.resolve([rowOf('batch_1', status), rowOf('batch_2')]),
+      open: () => Promise.resolve([{ ...rowOf('batch_1', status), createdAt }, rowOf('batch_2')]),
       count: () => Promise.resolve({ completed: 0, failed: 0 }),
       recordProgress: (_tenant, batchId) => {
         noted.push(batchId);
@@ -96,6 +97,19 @@ it('ends a round where a store does not answer', async () => {
   await expect(dispatcher.dispatchShard(0)).rejects.toThrow('Connection is closed.');
 
   expect(collected).toEqual([]);
+});
+
+it('takes away an upload once it can no longer arrive, and not while it comes at the slowest pace', async () => {
+  const { dispatcher, abandoned } = dispatching(undefined, 'validating');
+  // As long as the server waits for a request.
+  jest.advanceTimersByTime(1_250_000);
+  await dispatcher.dispatchShard(0);
+  expect(abandoned).toEqual([]);
+
+  jest.advanceTimersByTime(1_800_000);
+  await dispatcher.dispatchShard(0);
+
+  expect(abandoned).toEqual(['batch_1 validating']);
 });
 
 it('takes away what was refused as it started, and sends nothing of it', async () => {
