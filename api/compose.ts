@@ -279,11 +279,5 @@ export async function composeIngress(config: Config, log: Logger, closer: Closer
     deepHealth,
   });
   if (options.serving === undefined) serving.waitFor({});
-  return {
-    app,
-    adminApp,
-    readiness: serving,
-    metrics: metrics.page,
-    ...ends,
-  };
+  return { app, adminApp, readiness: serving, metrics: metrics.page, ...ends };
 }

@@ -266,10 +266,7 @@ export async function composeWorker(config: Config, log: Logger, closer: Closer,
   const beat = register(
     createProcessRegistry(redis, keyspace),
     { id: workerId, kind: 'worker' },
-    {
-      ...connections,
-      state: () => ({ running: taking.supervisor?.running() ?? 0, draining: taking.draining }),
-    },
+    { ...connections, state: () => ({ running: taking.supervisor?.running() ?? 0, draining: taking.draining }) },
   );
   const supervisor = await startSupervisor(
     {

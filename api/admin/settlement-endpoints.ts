@@ -39,10 +39,7 @@ const getSettlement = defineAdminEndpoint({
   description: 'Sums over all shards.',
   answers: { 200: json('The backlog.', backlogSchema) },
   examples: {
-    settled: {
-      status: 200,
-      answer: { object: 'settlement', outbox: 0, dead_letters: 0, lag_seconds: 0, drift: 0 },
-    },
+    settled: { status: 200, answer: { object: 'settlement', outbox: 0, dead_letters: 0, lag_seconds: 0, drift: 0 } },
   },
   async handle(_call, { shardDirectory, outbox, lastDrift }: SettlementDeps) {
     const shards = await shardDirectory.list();
@@ -68,9 +65,7 @@ const requeueSettlement = defineAdminEndpoint({
   summary: 'Requeue dead letters',
   description: 'Settlement tries them again. Safe to repeat; needs no body.',
   answers: { 200: json('What was requeued.', requeueSchema) },
-  examples: {
-    requeue: { status: 200, answer: { object: 'settlement.requeue', requeued: 0, dead_letters: 0 } },
-  },
+  examples: { requeue: { status: 200, answer: { object: 'settlement.requeue', requeued: 0, dead_letters: 0 } } },
   async handle(_call, { shardDirectory, outbox }: SettlementDeps) {
     const done = await Promise.all((await shardDirectory.list()).map((shard) => outbox.requeue(shard)));
     return ok({

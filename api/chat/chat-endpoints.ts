@@ -292,12 +292,7 @@ const createChatCompletion = defineEndpoint({
   description:
     'Takes what the official `openai` client sends. Complete answers need the scope `chat`, streamed ones (`stream: true`) `chat.stream`; each counts against the limit of the endpoint for which it stands.',
   headers: ['Prefer', 'Last-Event-ID', 'X-Stainless-Retry-Count'],
-  body: {
-    kind: 'chat',
-    name: 'CompletionsBody',
-    schema: completionsWireSchema,
-    read: parseCompletionsBody,
-  },
+  body: { kind: 'chat', name: 'CompletionsBody', schema: completionsWireSchema, read: parseCompletionsBody },
   answers: {
     200: {
       ...completed,

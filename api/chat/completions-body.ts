@@ -130,7 +130,7 @@ const ownFields = {
   ),
   messages: messagesSchema,
   max_tokens: tokens.description(
-    `The most tokens that the answer may have; what the model can make, or its window leaves, where it is more than that. Left out: the target's \`max_output_tokens\`, or ${CHAT_LIMITS.maxTokensDefault} where it has none.`,
+    `The most tokens of the answer, within what the model can make and its window leaves. Left out: the target's \`max_output_tokens\`, else ${CHAT_LIMITS.maxTokensDefault}.`,
   ),
   max_completion_tokens: tokens.description('Wins over `max_tokens`.'),
   stream: Joi.boolean().description('The answer as Server-Sent Events; needs the scope `chat.stream`.'),

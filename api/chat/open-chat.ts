@@ -36,10 +36,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
-  const routing = await createRoutingCache({
-    repository: createRoutingRepository(mongo, cipher),
-    log,
-  });
+  const routing = await createRoutingCache({ repository: createRoutingRepository(mongo, cipher), log });
   closer.defer('routing', () => {
     routing.stop();
   });

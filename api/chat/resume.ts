@@ -207,10 +207,7 @@ export const resumeChatStream = defineEndpoint({
   query: resumeQuery,
   headers: ['Last-Event-ID'],
   answers: {
-    200: {
-      description: `The rest of the stream. ${STREAM_TEXT}`,
-      content: { 'text/event-stream': chunkSchema },
-    },
+    200: { description: `The rest of the stream. ${STREAM_TEXT}`, content: { 'text/event-stream': chunkSchema } },
     204: { description: 'The client has received the whole stream.' },
   },
   errors: [...ENDS_WITHOUT_TEXT, 'gone'],

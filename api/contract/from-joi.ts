@@ -56,11 +56,7 @@ function refine(draft: Draft, node: Description): Draft {
   const { flags, metas = [] } = node;
   const { rule, reads, ...keywords } = Object.assign({}, ...metas) as Meta;
   const description = [flags?.description, rule].filter((part) => part !== undefined).join(' ');
-  return {
-    ...(reads ?? refineRules(draft, node)),
-    ...keywords,
-    ...(description === '' ? {} : { description }),
-  };
+  return { ...(reads ?? refineRules(draft, node)), ...keywords, ...(description === '' ? {} : { description }) };
 }
 
 function refineRules(draft: Draft, node: Description): Draft {

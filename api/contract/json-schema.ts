@@ -95,11 +95,7 @@ export function time(description?: string): JsonSchema {
 export const idPattern = (prefix: string) => `^${prefix}_[0-9A-Za-z]{24}$`;
 
 export function id(prefix: string, description?: string): JsonSchema {
-  return {
-    type: 'string',
-    pattern: idPattern(prefix),
-    ...(description === undefined ? {} : { description }),
-  };
+  return { type: 'string', pattern: idPattern(prefix), ...(description === undefined ? {} : { description }) };
 }
 
 /** The schema or null. */

@@ -111,11 +111,7 @@ export function createAddressGuard(clock: Clock) {
       const address = addresses.get(name);
       if (address === undefined || address.heldUntil <= now) return undefined;
       const { heldUntil, emptyAt } = address;
-      return {
-        requests: ADDRESS_FAILURES_PER_MINUTE,
-        requestsResetMs: emptyAt - now,
-        retryAfterMs: heldUntil - now,
-      };
+      return { requests: ADDRESS_FAILURES_PER_MINUTE, requestsResetMs: emptyAt - now, retryAfterMs: heldUntil - now };
     },
   };
 }

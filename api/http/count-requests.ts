@@ -95,9 +95,7 @@ export function createCountLookup(store: AdmissionStore, follow: FollowMove): Gu
         ? `The account's limit of ${TENANT_LOOKUPS_PER_MINUTE} look-ups per minute over all keys`
         : `The limit of ${LOOKUPS_PER_MINUTE} look-ups per minute and key`;
     const message = `${limit} is reached; wait as Retry-After says.`;
-    return new ServiceError('rpm_exceeded', message, {
-      retryAfterSeconds: toRetrySeconds(retryAfterMs),
-    });
+    return new ServiceError('rpm_exceeded', message, { retryAfterSeconds: toRetrySeconds(retryAfterMs) });
   });
 }
 

@@ -135,13 +135,7 @@ export function createEarlyRefusal(
       if (costlyBytes === undefined && heldOf(held, name, now)?.costlyBytes !== undefined) return;
       const waitMs = retryAfterSeconds * 1_000;
       held.delete(name);
-      const refusal = {
-        code,
-        message,
-        costlyBytes,
-        until: now + Math.min(HELD_MS_MAX, waitMs),
-        retryAt: now + waitMs,
-      };
+      const refusal = { code, message, costlyBytes, until: now + Math.min(HELD_MS_MAX, waitMs), retryAt: now + waitMs };
       putNewest(held, name, refusal, REMEMBERED_MAX);
     },
   };

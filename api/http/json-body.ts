@@ -218,9 +218,7 @@ export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: Tu
         throw new ServiceError(
           'model_unavailable',
           'Too many large request bodies wait to be read; try again shortly.',
-          {
-            retryAfterSeconds: TURN_RETRY_SECONDS,
-          },
+          { retryAfterSeconds: TURN_RETRY_SECONDS },
         );
       }
       return new Promise<T>((resolve, reject) => {

@@ -39,9 +39,7 @@ function noRoom(whose: string): ServiceError {
   return new ServiceError(
     'model_unavailable',
     `${whose} request bodies take all the room there is; try again shortly.`,
-    {
-      retryAfterSeconds: RETRY_SECONDS,
-    },
+    { retryAfterSeconds: RETRY_SECONDS },
   );
 }
 

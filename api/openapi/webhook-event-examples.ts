@@ -90,11 +90,7 @@ export const WEBHOOK_EVENTS: EventTable = {
     data: object({ balance: number(), balance_after_last_top_up: number() }),
     example: { balance: 24_977, balance_after_last_top_up: 250_000 },
   },
-  'credits.depleted': {
-    when: 'No credits are left.',
-    data: object({ balance: number() }),
-    example: { balance: 0 },
-  },
+  'credits.depleted': { when: 'No credits are left.', data: object({ balance: number() }), example: { balance: 0 } },
   'budget.threshold_reached': {
     when: 'A part of the monthly token budget is used.',
     data: object({ ...budget, threshold_percent: integer() }),
@@ -148,11 +144,7 @@ export const WEBHOOK_EVENTS: EventTable = {
   'webhook.disabled': {
     when: 'The service disabled a webhook; sent to your other webhooks.',
     data: object({ webhook_id: id('whk'), url: text(), reason: oneOf(['gone', 'failing']) }),
-    example: {
-      webhook_id: 'whk_2bV6cX8zM4nQ1wE5rT9yU7iO',
-      url: 'https://example.com/hooks/parley',
-      reason: 'failing',
-    },
+    example: { webhook_id: 'whk_2bV6cX8zM4nQ1wE5rT9yU7iO', url: 'https://example.com/hooks/parley', reason: 'failing' },
   },
   ping: {
     when: '`POST /webhooks/{webhook_id}/test` was called.',

@@ -48,10 +48,7 @@ function metadataOf({ metadataJson }: AnswerHead): string {
   return metadataJson === undefined ? '' : `,"metadata":${metadataJson}`;
 }
 
-const CANCELLED: ErrorDetail = {
-  code: 'conflict',
-  message: 'The request was cancelled; its text ends here.',
-};
+const CANCELLED: ErrorDetail = { code: 'conflict', message: 'The request was cancelled; its text ends here.' };
 
 /**
  * How the end of an answer is told. OpenAI's clients know five finish reasons, and some throw at another word; an

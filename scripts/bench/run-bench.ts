@@ -193,10 +193,7 @@ function figuresOf(
       p99Ms: latencyMs.p99,
       ...(firstTextMs === undefined
         ? {}
-        : {
-            firstTextAddedP50Ms: firstTextMs.p50 - firstTokenMs,
-            firstTextAddedP99Ms: firstTextMs.p99 - firstTokenMs,
-          }),
+        : { firstTextAddedP50Ms: firstTextMs.p50 - firstTokenMs, firstTextAddedP99Ms: firstTextMs.p99 - firstTokenMs }),
       cpuMs: cpuMsOf(own) / answered,
       memoryMb: own.reduce((sum, name) => sum + memoryMbOf(name), 0),
       ...Object.fromEntries(own.map((name) => [`cpuMs ${name}`, cpuMsOf([name]) / answered])),

@@ -16,11 +16,7 @@ const PYTHON_NAMES = ['python3', 'python3.14', 'python3.13', 'python3.12', 'pyth
 const DISTRIBUTION = '/usr/bin';
 /** Exits with 0 on a Python that can run the packages installed here. */
 const IS_NEW_ENOUGH = 'import sys; sys.exit(sys.version_info < (3, 10))';
-const PYTHON_PACKAGES = {
-  apt: ['python3', 'python3-venv'],
-  apk: ['python3'],
-  dnf: ['python3'],
-};
+const PYTHON_PACKAGES = { apt: ['python3', 'python3-venv'], apk: ['python3'], dnf: ['python3'] };
 const PIP_INSTALL = [
   '-m',
   'pip',

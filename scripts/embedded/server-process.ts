@@ -114,12 +114,7 @@ async function spawnServer(options: ServerOptions, lock: LockFile | undefined): 
     guard.ref();
     await endChild(guard, exitOf(guard), 0);
   };
-  const server: ServerProcess = {
-    pid,
-    exited,
-    kill: () => child.kill('SIGKILL'),
-    stop: () => (stopping ??= stop()),
-  };
+  const server: ServerProcess = { pid, exited, kill: () => child.kill('SIGKILL'), stop: () => (stopping ??= stop()) };
   try {
     await lock?.handTo(pid);
     await untilReady(options, exited);

@@ -70,10 +70,12 @@ export function planCalls(request: Asked, marks: Marks, key: string): ToolCall[]
     if (index !== -1) made.splice(index, 1);
     return index === -1;
   });
-  return missing.slice(0, parallel && !isForced ? undefined : 1).map(({ kind, name, parameters, given }, index) => ({
-    id: `call_${createHash('sha1').update(`${key} ${messages.length} ${index}`).digest('hex').slice(0, 24)}`,
-    kind,
-    name,
-    input: given ?? (kind === 'custom' ? 'text' : JSON.stringify(exampleOf({ type: 'object', ...parameters }))),
-  }));
+  return missing
+    .slice(0, parallel && !isForced ? undefined : 1)
+    .map(({ kind, name, parameters, given }, index) => ({
+      id: `call_${createHash('sha1').update(`${key} ${messages.length} ${index}`).digest('hex').slice(0, 24)}`,
+      kind,
+      name,
+      input: given ?? (kind === 'custom' ? 'text' : JSON.stringify(exampleOf({ type: 'object', ...parameters }))),
+    }));
 }

@@ -45,10 +45,12 @@ function toTools({ tools, tool_choice: chosen }: Fields): Fields {
   if (!Array.isArray(tools)) return {};
   const { type, name, disable_parallel_tool_use: isSingle } = fieldsOf(chosen);
   return {
-    tools: tools.map(fieldsOf).map(({ input_schema: parameters, ...tool }) => ({
-      type: 'function',
-      function: { name: tool['name'], parameters },
-    })),
+    tools: tools
+      .map(fieldsOf)
+      .map(({ input_schema: parameters, ...tool }) => ({
+        type: 'function',
+        function: { name: tool['name'], parameters },
+      })),
     tool_choice: CHOICES[String(type)] ?? (name === undefined ? 'auto' : { type: 'function', function: { name } }),
     parallel_tool_calls: isSingle !== true,
   };

@@ -75,9 +75,7 @@ type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   : Name;
 
 /** The same settings under the names used in code (`firstTokenMs`). */
-export type Settings = {
-  readonly [Name in keyof SettingsByName as CamelCase<Name>]: SettingsByName[Name];
-};
+export type Settings = { readonly [Name in keyof SettingsByName as CamelCase<Name>]: SettingsByName[Name] };
 
 /** The values that apply if nothing else is given. */
 const BUILT_IN_SETTINGS: Readonly<SettingsByName> = Object.freeze({

@@ -34,10 +34,7 @@ export function showRequest({
   messages,
   temperature,
   tools,
-}: Pick<ChatRequest, 'messages' | 'temperature' | 'tools'>): {
-  prose: string;
-  shown: Record<string, unknown>;
-} {
+}: Pick<ChatRequest, 'messages' | 'temperature' | 'tools'>): { prose: string; shown: Record<string, unknown> } {
   const { results, sight } = noticedIn(messages);
   const last = messages.findLastIndex(({ role }) => role === 'user');
   const asked = shorten(messages[last]?.text ?? '');

@@ -66,10 +66,7 @@ export function withRedisTls<Value>(schema: Joi.AnySchema<Value>): Joi.AnySchema
   const isEncrypted = Joi.string()
     .pattern(/^rediss[:+]/)
     .required();
-  return schema.when('REDIS_URL', {
-    is: isEncrypted,
-    otherwise: Joi.forbidden().messages({ 'any.unknown': OF_TLS }),
-  });
+  return schema.when('REDIS_URL', { is: isEncrypted, otherwise: Joi.forbidden().messages({ 'any.unknown': OF_TLS }) });
 }
 
 /** Paths are appended to it, and a credential in it would end up in logs. */

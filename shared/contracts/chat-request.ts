@@ -243,10 +243,7 @@ const chatFields = {
     rule: contextTextSchema.description("The grade level; else the entity's, else the tenant's."),
   },
   metadataJson: { wire: 'metadata', rule: metadataSchema },
-  jsonMode: {
-    wire: 'json_mode',
-    rule: Joi.boolean().description('The answer is a JSON object.').meta(unless(false)),
-  },
+  jsonMode: { wire: 'json_mode', rule: Joi.boolean().description('The answer is a JSON object.').meta(unless(false)) },
 } as const satisfies Record<ChatFieldName, { wire: string; rule: Joi.Schema }>;
 
 /** Some fields are of one route, `task` of two others, and the last three of none. */

@@ -39,11 +39,7 @@ export function mergeSlices(slices: readonly Slice[], more: readonly Slice[], ol
   for (const slice of [...slices, ...more]) {
     if (slice.at < oldest) continue;
     const before = merged.get(slice.at) ?? { at: slice.at, ok: 0, failed: {} };
-    merged.set(slice.at, {
-      at: slice.at,
-      ok: before.ok + slice.ok,
-      failed: addFailures(before.failed, slice.failed),
-    });
+    merged.set(slice.at, { at: slice.at, ok: before.ok + slice.ok, failed: addFailures(before.failed, slice.failed) });
   }
   return [...merged.values()].sort((a, b) => a.at - b.at);
 }

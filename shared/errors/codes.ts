@@ -17,11 +17,7 @@ export const ERRORS = {
     type: 'permission_error',
     meaning: "The key's scopes do not cover this endpoint, or the call would grant more than the key has.",
   },
-  account_suspended: {
-    status: 403,
-    type: 'permission_error',
-    meaning: 'An administrator has suspended the account.',
-  },
+  account_suspended: { status: 403, type: 'permission_error', meaning: 'An administrator has suspended the account.' },
   insufficient_credits: {
     status: 402,
     type: 'billing_error',
@@ -62,11 +58,7 @@ export const ERRORS = {
     type: 'invalid_request_error',
     meaning: "The messages are too long for the model's context window.",
   },
-  content_policy_violation: {
-    status: 400,
-    type: 'invalid_request_error',
-    meaning: 'Moderation flagged the messages.',
-  },
+  content_policy_violation: { status: 400, type: 'invalid_request_error', meaning: 'Moderation flagged the messages.' },
   model_unavailable: {
     status: 503,
     type: 'overloaded_error',
@@ -91,11 +83,7 @@ export const ERRORS = {
     type: 'invalid_request_error',
     meaning: 'The endpoint does not accept this content type.',
   },
-  conflict: {
-    status: 409,
-    type: 'invalid_request_error',
-    meaning: 'The state of the resource does not allow this.',
-  },
+  conflict: { status: 409, type: 'invalid_request_error', meaning: 'The state of the resource does not allow this.' },
   idempotency_mismatch: {
     status: 422,
     type: 'invalid_request_error',

@@ -225,12 +225,7 @@ function optionsFor(role: ConnectionRole) {
     lazyConnect: true,
   } satisfies NodeOptions;
   if (role !== 'producer') return { ...common, maxRetriesPerRequest: null };
-  return {
-    ...common,
-    maxRetriesPerRequest: 1,
-    commandTimeout: COMMAND_TIMEOUT_MS,
-    enableOfflineQueue: false,
-  };
+  return { ...common, maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS, enableOfflineQueue: false };
 }
 
 /** Reads the settings of TLS that differ from Node.js's own. Throws where a file cannot be read or is none of PEM. */

@@ -48,15 +48,9 @@ export function createKeyspace(namespace = 'chat') {
     /** The worker that reached MongoDB last. */
     mongoReached: `{${namespace}-workers}:mongo`,
     /** The processes that run. */
-    processes: {
-      ids: `{${namespace}-processes}:ids`,
-      entry: (id: string) => `{${namespace}-processes}:p:${id}`,
-    },
+    processes: { ids: `{${namespace}-processes}:ids`, entry: (id: string) => `{${namespace}-processes}:p:${id}` },
     /** Tests of providers (stores/provider-tests.ts). */
-    providerTests: {
-      channel: `{${namespace}-tests}:asked`,
-      result: (id: string) => `{${namespace}-tests}:t:${id}`,
-    },
+    providerTests: { channel: `{${namespace}-tests}:asked`, result: (id: string) => `{${namespace}-tests}:t:${id}` },
     /** Addresses and sessions that the administration keeps out; it belongs to no tenant either. */
     administration: administrationKeys(`{${namespace}-admin}`),
     /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */

@@ -345,10 +345,7 @@ async function repeatOne(own: ShardLog, { write, about }: Kept, log: Logger): Pr
       if (incarnation === own.incarnation) return;
     } catch (error) {
       if (tries === TRIES || isBadKey(error)) {
-        log.error('What Redis may have lost could not be repeated; its next return tries again.', {
-          ...about,
-          error,
-        });
+        log.error('What Redis may have lost could not be repeated; its next return tries again.', { ...about, error });
         return;
       }
       await pause(PAUSE_MS, undefined, { ref: false });

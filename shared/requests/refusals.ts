@@ -142,11 +142,7 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
       "The bodies of this account's open requests hold 256 MiB, which is all that one account may have; send the next one when one has ended.",
     waits: true,
   },
-  queue: {
-    code: 'model_unavailable',
-    message: () => 'The queue is full; try again as Retry-After says.',
-    waits: true,
-  },
+  queue: { code: 'model_unavailable', message: () => 'The queue is full; try again as Retry-After says.', waits: true },
   queue_share: {
     code: 'model_unavailable',
     message: () =>

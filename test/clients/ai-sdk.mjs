@@ -8,10 +8,7 @@ import { IMAGE, Report, answerAsks, weather } from './answer.mjs';
 const [provider] = process.argv.slice(2);
 
 const { description, parameters: inputSchema, run: execute } = weather;
-const TOOLS = {
-  tools: { [weather.name]: tool({ description, inputSchema, execute }) },
-  stopWhen: stepCountIs(3),
-};
+const TOOLS = { tools: { [weather.name]: tool({ description, inputSchema, execute }) }, stopWhen: stepCountIs(3) };
 
 answerAsks(({ baseURL, apiKey, model: name }) => {
   const from =

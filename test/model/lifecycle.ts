@@ -109,10 +109,7 @@ function raiseHold({ request, account }: World, must: number, ahead: number, isB
   const aheadMore = Math.min(Math.max(0, ahead - request.hold), Math.floor(left / SHARE));
   const within = left < mustMore ? Math.max(0, Math.min(mustMore, left)) : Math.max(mustMore, aheadMore);
   const more = isBounded ? within : mustMore;
-  return {
-    request: { ...request, hold: request.hold + more },
-    account: { ...account, held: account.held + more },
-  };
+  return { request: { ...request, hold: request.hold + more }, account: { ...account, held: account.held + more } };
 }
 
 export type AdmitOutcome = 'admitted' | 'void' | 'credits' | 'credits_in_flight';

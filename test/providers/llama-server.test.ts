@@ -84,10 +84,7 @@ describe("llama.cpp's server with a small model as provider", () => {
     // It counts a request a moment after it has answered.
     const reached = async () => ((await counted()).completion_tokens >= usage.completion_tokens ? true : undefined);
     await waitFor(reached, "the server's count");
-    expect(await counted()).toEqual({
-      prompt_tokens: usage.prompt_tokens,
-      completion_tokens: usage.completion_tokens,
-    });
+    expect(await counted()).toEqual({ prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens });
   }
 
   const ask = (content: string, more: object = {}) => ({
@@ -195,9 +192,6 @@ describe("llama.cpp's server with a small model as provider", () => {
     const sum = (count: keyof Usage) => usages.reduce((total, usage) => total + (usage?.[count] ?? 0), 0);
     expect(usages).toHaveLength(20);
     expect(sum('completion_tokens')).toBeGreaterThanOrEqual(20);
-    await expectSameAtServer({
-      prompt_tokens: sum('prompt_tokens'),
-      completion_tokens: sum('completion_tokens'),
-    });
+    await expectSameAtServer({ prompt_tokens: sum('prompt_tokens'), completion_tokens: sum('completion_tokens') });
   }, 180_000);
 });

@@ -113,11 +113,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   await ensureIndexes(mongo);
   const keyspace = createKeyspace(name);
   const queues = createChatQueues(redis, keyspace, () => undefined);
-  const compliance = openQueue('compliance', {
-    client: redis,
-    prefix: keyspace.compliance,
-    onError: () => undefined,
-  });
+  const compliance = openQueue('compliance', { client: redis, prefix: keyspace.compliance, onError: () => undefined });
   const subscribers: RedisClient[] = [];
   const clock = createTestClock();
   const { log, errors } = createErrorLog();

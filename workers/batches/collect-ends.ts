@@ -66,13 +66,7 @@ const UNREADABLE: EndedAnswer['entries'] = [{ lastSeq: eventsOf(FAULT), payload:
 function toEnd({ line: { index, requestId }, answer, end }: EndedTry, now: number): LineEnd {
   const code = outageOf(end);
   const outage = code === undefined ? undefined : { code, at: now };
-  return {
-    index,
-    requestId,
-    status: answer.fields['status'] === 'completed' ? 'completed' : 'failed',
-    answer,
-    outage,
-  };
+  return { index, requestId, status: answer.fields['status'] === 'completed' ? 'completed' : 'failed', answer, outage };
 }
 
 async function endAll({ work }: CollectEndsDeps, batch: OpenBatch, ends: readonly LineEnd[]): Promise<void> {

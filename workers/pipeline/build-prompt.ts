@@ -96,10 +96,7 @@ export function createLoadContext(conversations: ConversationRepository): Stage<
       throw new ServiceError(
         'model_unavailable',
         "The entity's conversation cannot be read at the moment; try again shortly.",
-        {
-          cause,
-          retryAfterSeconds: 1,
-        },
+        { cause, retryAfterSeconds: 1 },
       );
     }
     const { history, submitted, unseen } = mergeHistory(stored?.history ?? [], request.messages);

@@ -44,9 +44,7 @@ function toCallerError(
     return new ServiceError(
       'model_unavailable',
       'The model provider is not available at the moment; try again later.',
-      {
-        retryAfterSeconds: toRetrySeconds(error.retryInMs),
-      },
+      { retryAfterSeconds: toRetrySeconds(error.retryInMs) },
     );
   }
   if (!(error instanceof ProviderError)) return error;
@@ -76,10 +74,7 @@ function toCallerError(
   return new ServiceError(
     'model_unavailable',
     'The model provider is not available at the moment; try again with exponential backoff.',
-    {
-      cause: error,
-      retryAfterSeconds: toldWaitSeconds(waitMs),
-    },
+    { cause: error, retryAfterSeconds: toldWaitSeconds(waitMs) },
   );
 }
 

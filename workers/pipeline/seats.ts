@@ -155,12 +155,7 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
       };
     },
     /** The calls in flight, for a report. */
-    state: () => ({
-      inFlight,
-      pending: pending.count(),
-      ...pending.late(),
-      callTokens: meanTokens,
-    }),
+    state: () => ({ inFlight, pending: pending.count(), ...pending.late(), callTokens: meanTokens }),
     inFlight: (): number => inFlight,
     /** Returns the counts so far, for a report, and begins anew. */
     drain(): SeatCounts {

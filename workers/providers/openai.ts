@@ -211,11 +211,7 @@ function createBesidesReader(passed: ProviderCall['passed']): BesidesReader | un
   };
 }
 
-const NO_BESIDES: Besides = {
-  before: undefined,
-  behind: [],
-  beside: undefined,
-};
+const NO_BESIDES: Besides = { before: undefined, behind: [], beside: undefined };
 
 /** The one choice that was asked for: some servers give more, each with its index. */
 const isFirst = (choice: Fields) => Number(choice['index'] ?? 0) === 0;

@@ -103,11 +103,7 @@ async function settlePending(deps: ReconcileDeps, shard: number, tenantId: strin
       ids.filter((id) => !known.has(id)),
     );
     for (const requestId of lost)
-      log.error('The settlement of a finished request is lost; its charge is dropped.', {
-        shard,
-        tenantId,
-        requestId,
-      });
+      log.error('The settlement of a finished request is lost; its charge is dropped.', { shard, tenantId, requestId });
     lostRequests += lost.length;
     const settled = [...known, ...booked, ...(onDrift === 'repair' ? lost : [])];
     // Read now: some charges may have been booked since the comparison, and not yet published.

@@ -208,11 +208,7 @@ const replayRequests = defineAdminEndpoint({
         limit: 100,
       },
       status: 200,
-      answer: {
-        ...toReply({ matched: 1, requests: [], next: undefined }, false),
-        replayed: 1,
-        data: [ITEM_EXAMPLE],
-      },
+      answer: { ...toReply({ matched: 1, requests: [], next: undefined }, false), replayed: 1, data: [ITEM_EXAMPLE] },
     },
   },
   async handle({ body }, { replayFailed }: RequestsDeps) {

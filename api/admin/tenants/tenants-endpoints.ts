@@ -219,9 +219,7 @@ const createTenant = defineAdminEndpoint({
   summary: 'Create a tenant',
   body: jsonBody('NewTenant', newTenantSchema),
   answers: { 201: json('The tenant.', tenantSchema) },
-  examples: {
-    school: { body: { name: 'Lakeside School', credits: 250_000 }, status: 201, answer: TENANT_EXAMPLE },
-  },
+  examples: { school: { body: { name: 'Lakeside School', credits: 250_000 }, status: 201, answer: TENANT_EXAMPLE } },
   async handle({ body, actorIn }, deps: TenantsDeps) {
     const { credits = 0 } = body;
     const tenant = await insertTenant(deps, { credits, settings: toTenantChanges(body) }, deps.clock.now());

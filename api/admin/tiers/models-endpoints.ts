@@ -134,10 +134,7 @@ const putPublishedModel = defineAdminEndpoint({
   description:
     'Callers of `POST /chat/completions` and `POST /embeddings` may then send the name as `model`, and `GET /models` lists it. Applies to new requests within a second.',
   body: jsonBody('PublishedModelSettings', modelBodySchema),
-  answers: {
-    200: json('The changed model.', modelSchema),
-    201: json('The published model.', modelSchema),
-  },
+  answers: { 200: json('The changed model.', modelSchema), 201: json('The published model.', modelSchema) },
   examples: { replace: { body: { tier: 'mobius' }, status: 200, answer: EXAMPLE } },
   async handle({ params, body }, deps: PublishedModelsDeps) {
     assertName(params.name);

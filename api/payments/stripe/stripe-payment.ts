@@ -109,9 +109,7 @@ function readEvent(
     event = stripe.webhooks.constructEvent(body, signature, settings.webhookSecret);
   } catch (cause) {
     if (!(cause instanceof Stripe.errors.StripeSignatureVerificationError)) throw notAnEvent(cause);
-    throw new ServiceError('invalid_request', 'The Stripe-Signature does not fit the body, or is too old.', {
-      cause,
-    });
+    throw new ServiceError('invalid_request', 'The Stripe-Signature does not fit the body, or is too old.', { cause });
   }
   if (isSnapshotEvent(event)) return event;
   throw notAnEvent();

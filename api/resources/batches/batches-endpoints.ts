@@ -128,12 +128,7 @@ const cancelBatch = defineEndpoint({
   examples: {
     running: {
       status: 200,
-      answer: {
-        ...BATCH_EXAMPLE,
-        status: 'cancelling',
-        estimated_completion_at: null,
-        cancelled_at: 1_795_255_260,
-      },
+      answer: { ...BATCH_EXAMPLE, status: 'cancelling', estimated_completion_at: null, cancelled_at: 1_795_255_260 },
     },
   },
   async handle({ principal, params, actor }, { batches, batchQueue, events, clock }: BatchesDeps) {

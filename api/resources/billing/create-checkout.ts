@@ -203,9 +203,7 @@ export const createCheckout = defineEndpoint({
   body: jsonBody('NewCheckout', bodySchema),
   answers: { 201: json('The checkout.', checkoutSchema) },
   errors: ['not_found'],
-  examples: {
-    credits: { summary: 'A free amount', body: ORDER_EXAMPLE, status: 201, answer: CHECKOUT_EXAMPLE },
-  },
+  examples: { credits: { summary: 'A free amount', body: ORDER_EXAMPLE, status: 201, answer: CHECKOUT_EXAMPLE } },
   async handle({ req, res, principal, body, actor }, deps: CreateCheckoutDeps) {
     const { checkouts, payment, prices, clock } = deps;
     if (!mayBuy(principal)) {

@@ -46,12 +46,7 @@ function jobOf(row: ComplianceJobRow) {
   };
 }
 
-const fileSchema = object({
-  name: text(),
-  rows: integer(undefined, 0),
-  bytes: integer(undefined, 0),
-  sha256: text(),
-});
+const fileSchema = object({ name: text(), rows: integer(undefined, 0), bytes: integer(undefined, 0), sha256: text() });
 const exportFields = {
   ...jobFields('exp', 'compliance.export'),
   expires_at: nullable(time('Until when it can be downloaded')),

@@ -87,10 +87,7 @@ const entityChangesSchema = Joi.object<EntityBody, true>(fields).required();
 const pathSchema = Joi.object<{ entity_id: string }, true>({ entity_id: entityId });
 
 /** An id has up to 256 code points of at most two UTF-16 units each, and may contain any character. */
-const entityListQuerySchema = createListQuerySchema({
-  charactersMax: 2 * CHAT_LIMITS.entityIdMax,
-  anyCharacter: true,
-});
+const entityListQuerySchema = createListQuerySchema({ charactersMax: 2 * CHAT_LIMITS.entityIdMax, anyCharacter: true });
 
 /** `GET /entities`. */
 const entityListQuery: QueryRule<ListQuery> = {
@@ -206,10 +203,7 @@ const putEntity = defineEndpoint({
   description: 'A field that the body omits is removed; the history stays.',
   body: jsonBody('EntityFields', entityFieldsSchema),
   errors: ['conflict'],
-  answers: {
-    200: json('The replaced entity.', entitySchema),
-    201: json('The created entity.', entitySchema),
-  },
+  answers: { 200: json('The replaced entity.', entitySchema), 201: json('The created entity.', entitySchema) },
   examples: {
     replace: {
       body: { subject: 'English', grade: '5', name: 'Mia', metadata: { class: '5b' } },

@@ -69,11 +69,7 @@ function Queues() {
     },
     { title: 'Waiting', right: true, cell: ({ waiting }) => count(waiting) },
     { title: 'Running', right: true, cell: ({ active }) => count(active) },
-    {
-      title: 'Oldest',
-      right: true,
-      cell: ({ oldest_age_seconds: age }) => (age === 0 ? '–' : duration(age * 1_000)),
-    },
+    { title: 'Oldest', right: true, cell: ({ oldest_age_seconds: age }) => (age === 0 ? '–' : duration(age * 1_000)) },
     { title: 'Leave a second', right: true, cell: ({ drain_rate_per_second: rate }) => rate.toFixed(1) },
     {
       title: 'Most in line',

@@ -159,11 +159,7 @@ const costOf = ({ cost }: Target) =>
 
 const PLAN_COLUMNS: Column<Plan>[] = [
   { title: 'Target', cell: ({ target }) => <span class="clip">{`${target.provider} ${target.model}`}</span> },
-  {
-    title: 'Called first by',
-    right: true,
-    cell: ({ first }) => (first === undefined ? '' : share(first)),
-  },
+  { title: 'Called first by', right: true, cell: ({ first }) => (first === undefined ? '' : share(first)) },
   { title: 'Why', cell: ({ why, isSkipped }) => <span class={isSkipped ? 'muted' : undefined}>{why}</span> },
   { title: 'Window', right: true, cell: ({ target }) => count(target.context_window) },
   { title: 'Cost of a million tokens', cell: ({ target }) => costOf(target) },

@@ -117,9 +117,7 @@ async function rollUpsBetween(
   const groups = await usageRollUps
     .aggregate<UsageCounts & { _id: RollUpGroup }>([
       { $match: { tenantId, width: { $in: [...WIDTHS] }, scope: { $in: [...SCOPES] }, startMs } },
-      {
-        $group: { _id: { width: '$width', scope: '$scope' }, ...summedCounts },
-      },
+      { $group: { _id: { width: '$width', scope: '$scope' }, ...summedCounts } },
     ])
     .session(session);
   return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));

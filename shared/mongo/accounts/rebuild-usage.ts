@@ -54,12 +54,7 @@ async function rebuildFromHours(
   const sums: AsyncIterable<UsageCounts & { _id: Pick<RollUpKey, (typeof ROLL_UP_DIMENSIONS)[number]> }> = usageRollUps
     .aggregate([
       { $match: { tenantId, width: '1h', startMs: { $gte: dayMs, $lt: dayMs + DAY_MS } } },
-      {
-        $group: {
-          _id: Object.fromEntries(ROLL_UP_DIMENSIONS.map((name) => [name, `$${name}`])),
-          ...summedCounts,
-        },
-      },
+      { $group: { _id: Object.fromEntries(ROLL_UP_DIMENSIONS.map((name) => [name, `$${name}`])), ...summedCounts } },
     ])
     .option({ session, allowDiskUse: true })
     .cursor({ batchSize: READ_AT_ONCE });

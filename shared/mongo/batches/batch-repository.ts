@@ -177,9 +177,7 @@ function createBatchUploads(connection: Connection, bulk: Connection) {
 async function sumStored(bulk: Connection, tenantId: string): Promise<{ lines: number; bytes: number }> {
   const [sum] = await batchModel(bulk).aggregate<{ lines: number; bytes: number }>([
     { $match: { tenantId } },
-    {
-      $group: { _id: null, lines: { $sum: orMost('$total', linesMax) }, bytes: { $sum: orMost('$bytes', bytesMax) } },
-    },
+    { $group: { _id: null, lines: { $sum: orMost('$total', linesMax) }, bytes: { $sum: orMost('$bytes', bytesMax) } } },
   ]);
   return sum ?? { lines: 0, bytes: 0 };
 }

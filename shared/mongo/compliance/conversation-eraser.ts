@@ -85,9 +85,7 @@ async function eraseLines(
   for (let found = 0; ;) {
     const page = await batchLines.find(filter, LINE_FIELDS).limit(ERASE_AT_ONCE).lean();
     if (page.length === 0) return found;
-    const writes = page.map((row) => ({
-      updateOne: { filter: { _id: row._id }, update: withoutContent(row, names) },
-    }));
+    const writes = page.map((row) => ({ updateOne: { filter: { _id: row._id }, update: withoutContent(row, names) } }));
     await batchLines.bulkWrite(writes, { ordered: false });
     found += page.length;
   }

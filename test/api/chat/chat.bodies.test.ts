@@ -209,11 +209,7 @@ describe('calls that wait for one answer', () => {
     const send = (path: string) =>
       fetch(service.url + path, {
         method: 'POST',
-        headers: {
-          Authorization: `Bearer ${key}`,
-          'Content-Type': 'application/json',
-          'Idempotency-Key': 'large',
-        },
+        headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', 'Idempotency-Key': 'large' },
         body,
       });
     const joined = async () =>

@@ -40,13 +40,7 @@ describe('the prompt', () => {
 
     it('each from the request, else the entity, else the tenant', async () => {
       const { key, tenantId } = await service.startTenant({ tenant: { subject: 'Art', grade: '3' } });
-      await service.models.entities.create({
-        tenantId,
-        entityId: 'pupil',
-        grade: '9',
-        messages: [],
-        createdAt: 0,
-      });
+      await service.models.entities.create({ tenantId, entityId: 'pupil', grade: '9', messages: [], createdAt: 0 });
 
       const fromTenant = await send(key, ask);
       const fromEntity = await send(key, { ...ask, entity_id: 'pupil' });

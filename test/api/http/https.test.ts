@@ -198,11 +198,13 @@ describe('CORS_ORIGINS', () => {
     service = await start({ CORS_ORIGINS: `${ORIGIN}, http://localhost:3000` });
   });
   const preflight = (origin: string) =>
-    request(service.app).options('/platform/v1/chat').set({
-      Origin: origin,
-      'Access-Control-Request-Method': 'POST',
-      'Access-Control-Request-Headers': 'authorization,content-type',
-    });
+    request(service.app)
+      .options('/platform/v1/chat')
+      .set({
+        Origin: origin,
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': 'authorization,content-type',
+      });
 
   it('lets pages of these origins ask and read, refusals and their headers included', async () => {
     const allowed = await preflight(ORIGIN);

@@ -44,10 +44,7 @@ function expectRefusal(answer: string, status: number, code = 'invalid_request',
   expect(refusal.status).toBe(status);
   expectUniformHeaders(refusal);
   expect(refusal.headers).toMatchObject({ connection: 'close', 'content-type': 'application/json; charset=utf-8' });
-  expect(refusal.error).toMatchObject({
-    ...{ code, type },
-    request_id: refusal.headers['x-request-id'],
-  });
+  expect(refusal.error).toMatchObject({ ...{ code, type }, request_id: refusal.headers['x-request-id'] });
   expect(refusal.error['message']).toMatch(/^\S.*[.]$/);
 }
 

@@ -124,10 +124,7 @@ describe('half a surrogate pair in a request', () => {
     const streamed = await postStream(service.app, key, chatOf('Hi', { metadata }));
     const completion = await api('post', '/chat/completions', { ...chatOf('Hi', { metadata }), model: 'mobius' });
     const entity = await api('put', '/entities/half', { metadata });
-    const batch = await api('post', '/batches', {
-      requests: [{ custom_id: '1', body: chatOf('Hi') }],
-      metadata,
-    });
+    const batch = await api('post', '/batches', { requests: [{ custom_id: '1', body: chatOf('Hi') }], metadata });
 
     for (const { body } of [complete, completion, entity, batch]) expect(body.metadata).toEqual(whole);
     expect(parseSse(String(streamed.body)).at(-2)?.chunk).toMatchObject({ metadata: whole });

@@ -20,10 +20,7 @@ export const tailCut: Experiment = {
   title: 'Redis comes back without the last second of its AOF, under 100 streams and 50 short answers',
   lab: {
     provider: 'echo=1',
-    models: {
-      mobius: 'sim?chunks=60&chunk_ms=250',
-      oloid: 'sim?first_token_ms=200&chunks=5&chunk_ms=100',
-    },
+    models: { mobius: 'sim?chunks=60&chunk_ms=250', oloid: 'sim?first_token_ms=200&chunks=5&chunk_ms=100' },
   },
   async run(lab, size) {
     const tenant = await lab.openTenant(1_000_000);

@@ -20,11 +20,7 @@ export const mongoRefuses: Experiment = {
   name: 'E20',
   title: 'MongoDB without the right to write for 60 s, under load',
   needsOwnMongo: true,
-  lab: {
-    provider: 'echo=1',
-    models: { mobius: 'sim?first_token_ms=100&chunks=8&chunk_ms=50' },
-    ownPaths: true,
-  },
+  lab: { provider: 'echo=1', models: { mobius: 'sim?first_token_ms=100&chunks=8&chunk_ms=50' }, ownPaths: true },
   async run(lab) {
     const paths = [...lab.ingresses, ...lab.workers].map((process) => lab.pathsOf(process).mongo);
     const tenant = await lab.openTenant(1_000_000);

@@ -82,9 +82,7 @@ export const tenantsTakeTurns: Experiment = {
   title: 'a tenant that sends 20 times what the workers can do beside one that sends a request a second',
   lab: {
     workers: 1,
-    models: {
-      mobius: `sim?first_token_ms=${FIRST_TOKEN_MS}&chunk_ms=${CHUNK_MS}&tokens=${TOKENS_MAX}`,
-    },
+    models: { mobius: `sim?first_token_ms=${FIRST_TOKEN_MS}&chunk_ms=${CHUNK_MS}&tokens=${TOKENS_MAX}` },
     settings: { WORKER_CONCURRENCY: String(PLACES), QUEUE_MAX_WAITING: String(LINE) },
     keepsRecords: false,
   },

@@ -136,11 +136,7 @@ function oneLosesRedis(name: string, role: Role, how: ProxyMode, said: string): 
   return {
     name,
     title: `Redis ${said} one ${role} for 15 s, under load`,
-    lab: {
-      provider: 'echo=1',
-      models: { mobius: 'sim?chunks=60&chunk_ms=400', oloid: SHORT },
-      ownPaths: true,
-    },
+    lab: { provider: 'echo=1', models: { mobius: 'sim?chunks=60&chunk_ms=400', oloid: SHORT }, ownPaths: true },
     async run(lab) {
       const cut: Worker | undefined = role === 'worker' ? lab.workers[0] : lab.ingresses[0];
       const sound = role === 'worker' ? lab.urlOf : () => lab.ingresses[1]?.url ?? '';

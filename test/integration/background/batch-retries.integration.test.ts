@@ -14,11 +14,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const TARGET = { provider: 'scripted', model: 'any', context_window: 128_000 };
 const POISON = 'poison';
 /** As an administrator leaves it, but for the pause, which a test has no time for. */
-const BREAKER = {
-  min_attempts: DEFAULT_BREAKER.minAttempts,
-  open_ms: 1_000,
-  max_open_ms: 2_000,
-};
+const BREAKER = { min_attempts: DEFAULT_BREAKER.minAttempts, open_ms: 1_000, max_open_ms: 2_000 };
 
 let service: TestService;
 let lab: BatchLab;

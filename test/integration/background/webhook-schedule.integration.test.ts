@@ -172,10 +172,7 @@ describe('a receiver', () => {
       await runUntil(webhook, Math.max(now, START + (day + 1) * 24 * HOUR - 1));
     }
 
-    expect(await webhooks.find(live(), webhook._id)).toMatchObject({
-      status: 'disabled',
-      disabledReason: 'failing',
-    });
+    expect(await webhooks.find(live(), webhook._id)).toMatchObject({ status: 'disabled', disabledReason: 'failing' });
     expect(now - START).toBeGreaterThanOrEqual(120 * HOUR);
     expect(await models.webhookDeliveries.countDocuments({ webhookId: webhook._id, status: 'pending' })).toBe(0);
     const told = await deliveries.list(tenantId, other._id, { limit: 10, order: 'desc' });

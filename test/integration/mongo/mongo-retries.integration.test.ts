@@ -25,9 +25,7 @@ it('does a write once that is sent again while the first try is under way, and a
   const inserted = await Promise.all([first, second].map((session) => rows.insertMany(documents, { session })));
   expect(inserted.map(({ insertedCount }) => insertedCount)).toEqual([ROWS, ROWS]);
 
-  const additions = documents.map(({ _id }) => ({
-    updateOne: { filter: { _id }, update: { $inc: { sum: 1 } } },
-  }));
+  const additions = documents.map(({ _id }) => ({ updateOne: { filter: { _id }, update: { $inc: { sum: 1 } } } }));
   const added = await Promise.all([first, second].map((session) => rows.bulkWrite(additions, { session })));
   expect(added.map(({ modifiedCount }) => modifiedCount)).toEqual([ROWS, ROWS]);
   expect(await rows.countDocuments({ sum: 1 })).toBe(ROWS);

@@ -14,12 +14,7 @@ import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, openTestMongo, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const PROVIDER = {
-  kind: 'openai' as const,
-  timeoutMs: 60_000,
-  firstTokenTimeoutMs: 15_000,
-  maxRetries: 2,
-};
+const PROVIDER = { kind: 'openai' as const, timeoutMs: 60_000, firstTokenTimeoutMs: 15_000, maxRetries: 2 };
 
 describe('the routes that a process knows', () => {
   const name = uniqueName('routes-');

@@ -127,9 +127,7 @@ describe('a provider that calls tools', () => {
       await ask(
         'openai',
         data(chunk(call(0, CALLS[0] ?? {})), chunk(call(0, piece)), chunk({}, 'tool_calls'), '[DONE]'),
-        {
-          passed: PASSED,
-        },
+        { passed: PASSED },
       ),
     );
     expect(begun).toContain('"id":"a"');

@@ -91,10 +91,7 @@ describe('on Redis Cluster', () => {
 
   it('streams as the text comes, by sharded channels, and reads a stream again byte for byte', async () => {
     service.provider.change({ chunks: 10, chunk_ms: 30 });
-    const streams = await forEach(async ({ key }) => ({
-      key,
-      live: await openStream(service.url, key, chatOf('Hi')),
-    }));
+    const streams = await forEach(async ({ key }) => ({ key, live: await openStream(service.url, key, chatOf('Hi')) }));
     const ended = await Promise.all(streams.map(async ({ key, live }) => ({ key, live, read: await live.ended })));
     service.provider.restore();
 

@@ -190,9 +190,7 @@ describe('a Redis that comes back without its last second', () => {
 
     await replayLog.replay();
 
-    expect(await lab.requests.claim(request.ref(1))).toMatchObject({
-      kind: 'drop',
-    });
+    expect(await lab.requests.claim(request.ref(1))).toMatchObject({ kind: 'drop' });
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });
   });
 

@@ -96,11 +96,7 @@ describe('a long step', () => {
   });
 
   it('that says nothing is ended with everything that it has started', async () => {
-    const result = await runStep({
-      ...stepOf('/bin/sleep 60 & echo $!; wait'),
-      timeoutMs: 60_000,
-      silenceMs: 300,
-    });
+    const result = await runStep({ ...stepOf('/bin/sleep 60 & echo $!; wait'), timeoutMs: 60_000, silenceMs: 300 });
     expect(result).toMatchObject({ ok: false, reason: 'no answer for 0 s' });
     await until(() => !isRunning(Number(result.lines[0])));
   });

@@ -33,10 +33,7 @@ describe('the model server of PROVIDER_URL', () => {
     ['Groq', { id: 'm', owned_by: 'Meta', context_window: 131_072 }, 131_072],
     ['Ollama, which does not tell', { id: 'm', owned_by: 'library' }, 8_192],
   ])('has the context window that it tells: %s', async (_server, model, contextWindow) => {
-    const url = serve({
-      '/v1/models': list(model),
-      '/props': { default_generation_settings: { n_ctx: 1_024 } },
-    });
+    const url = serve({ '/v1/models': list(model), '/props': { default_generation_settings: { n_ctx: 1_024 } } });
 
     expect(await find(url)).toMatchObject({ model: 'm', contextWindow });
   });

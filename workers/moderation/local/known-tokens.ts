@@ -47,12 +47,7 @@ export class KnownTokens {
   /** For each set, the place that is written next. */
   private readonly next = new Uint8Array(SETS);
   private readonly lexicon: Lexicon;
-  private readonly read: TokenClass = {
-    words: new Int16Array(TOKEN_WORDS_MAX),
-    count: 0,
-    mark: 0,
-    isSingle: false,
-  };
+  private readonly read: TokenClass = { words: new Int16Array(TOKEN_WORDS_MAX), count: 0, mark: 0, isSingle: false };
 
   constructor(lexicon: Lexicon) {
     this.lexicon = lexicon;

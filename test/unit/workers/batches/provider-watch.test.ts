@@ -24,10 +24,7 @@ function open(states: Record<string, State>) {
   const clock = { time: 1_000_000, now: () => clock.time };
   const watch = createProviderWatch({
     routing: { current: () => table },
-    breakers: {
-      isClosed: ({ name }) => states[name] === 'closed',
-      isPassable: ({ name }) => states[name] !== 'open',
-    },
+    breakers: { isClosed: ({ name }) => states[name] === 'closed', isPassable: ({ name }) => states[name] !== 'open' },
     now: clock.now,
     log: createRecordingLog(),
   });

@@ -31,11 +31,7 @@ function openLab() {
         }),
     },
     DEFAULT_MODERATION_POLICY,
-    {
-      signal: controller.signal,
-      release: (text) => released.push(text),
-      stop: (reason) => stops.push(reason),
-    },
+    { signal: controller.signal, release: (text) => released.push(text), stop: (reason) => stops.push(reason) },
   );
   const decide = async (outcome: ModerationVerdict | Error = PASSED) => {
     checks.at(-1)?.decide(outcome);

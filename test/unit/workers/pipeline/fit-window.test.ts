@@ -31,11 +31,7 @@ describe('the prompt for a context window', () => {
 
     const fitted = fitWindow(parts({ instruction: INSTRUCTION, history }), 36 + 10, 10, count);
 
-    expect(fitted).toEqual({
-      kind: 'fits',
-      messages: [INSTRUCTION, ...history, user('12345678')],
-      promptTokens: 36,
-    });
+    expect(fitted).toEqual({ kind: 'fits', messages: [INSTRUCTION, ...history, user('12345678')], promptTokens: 36 });
   });
 
   it('never keeps an answer without its question, nor a question without its answer', () => {

@@ -36,10 +36,7 @@ describe('the body for the Messages API', () => {
   it('has the system messages in a field of their own, in order, wherever they stood', () => {
     const messages = [say('system', 'One.'), say('user', 'Hi'), say('system', 'Two.')];
 
-    expect(bodyOf({ messages })).toMatchObject({
-      system: 'One.\n\nTwo.',
-      messages: [{ role: 'user', content: 'Hi' }],
-    });
+    expect(bodyOf({ messages })).toMatchObject({ system: 'One.\n\nTwo.', messages: [{ role: 'user', content: 'Hi' }] });
   });
 
   it('has no half of a surrogate pair', () => {
@@ -268,11 +265,7 @@ describe('tools, images and files for the Messages API', () => {
           { type: 'image', source: { type: 'url', url: 'https://example.org/a.png' } },
           { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBO' } },
           { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: '/9j/' } },
-          {
-            type: 'document',
-            source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' },
-            title: 'a.pdf',
-          },
+          { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' }, title: 'a.pdf' },
         ],
       },
     ]);
