@@ -151,7 +151,7 @@ const BATCH_FIELDS = [
 
 const LEDGER_FIELDS = [
   ...(['_id', 'type', 'amountMicro', 'balanceAfterMicro', 'createdAt', 'reason', 'purchaseId'] as const),
-  ...(['requestId', 'keyId', 'mode', 'endpoint', 'tier', 'entityId'] as const),
+  ...(['requestId', 'keyId', 'mode', 'endpoint', 'tier', 'entityId', 'refunded'] as const),
   ...(['promptTokens', 'completionTokens', ...KIND_NAMES, 'estimated', 'finishReason', 'acceptedAt'] as const),
 ];
 

@@ -82,7 +82,7 @@ const KEPT_BACK: Record<Kind, string[]> = {
   refusals: ['_id'],
   // What a payment's own ids say is with the payment.
   checkouts: ['sessionId', 'removeAt'],
-  purchases: ['paymentId', 'disputes'],
+  purchases: ['paymentId', 'disputes', 'refunds', 'refundTotal'],
   entities: ['_id', 'createdUnder', 'forgottenSeq', 'deletedAt', 'expiresAt'],
   answers: ['idempotencyName', 'fingerprint', 'expiresAt'],
   failedRequests: ['idempotencyName', 'shard', 'lookAt', 'expiresAt', 'isRedisOnly', 'takenBackKeyId', 'isGone'],
