@@ -153,7 +153,7 @@ function readContent(message: Json, param: string, conversation: Conversation): 
     text += read ?? '';
     const { type, ...fields } = part as Json;
     const others = Object.keys(fields).filter((name) => name !== type && !isUnset(fields[name]));
-    const stray = others.find((name) => KINDS.includes(name));
+    const stray = others.find((name) => KINDS.includes(name) && fields[name] !== '');
     if (stray !== undefined) refuse(`${param}.content[${index}].${stray}`, 'belongs to a part of another type');
     isAll &&= read !== undefined && others.length === 0;
   }

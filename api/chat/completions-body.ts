@@ -64,7 +64,8 @@ const unlessZero = (value: number) => (value === 0 ? undefined : value);
 const unlessBlank = (value: string) => value || undefined;
 const unlessEmpty = (value: object) => (Object.keys(value).length === 0 ? undefined : value);
 
-const INT64 = { least: -(2 ** 63), most: 2 ** 63 };
+/** The greatest number of JavaScript's within 64 bits is not `2 ** 63 - 1`. */
+const INT64 = { least: -(2 ** 63), most: 2 ** 63 - 1_024 };
 
 /** Fields that providers of OpenAI's protocol get as they came, once checked. Unknown fields are passed on unchecked. */
 const passedFields: Readonly<Record<string, PassedField>> = {

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { Request } from 'express';
 
-import { CHAT_FIELDS } from '../../shared/contracts/chat-request.ts';
+import { CHAT_FIELDS, CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import type { AnswerStorage, ChatRoute } from '../../shared/contracts/jobs.ts';
 import type { Space } from '../../shared/contracts/space.ts';
@@ -83,12 +83,13 @@ export async function attemptOf(
 
 /**
  * A chat request as its fingerprint is made of it, by whichever route it came: its fields in the order of the list.
- * Whether `maxTokens` may be fitted does not make it another one.
+ * Whether `maxTokens` may be fitted does not make it another one, nor which default it has.
  */
 export function comparable(request: ChatRequest): object {
   const fields = CHAT_FIELDS.map(([name]) => [name, request[name]] as const);
   const { schema, passed = {}, task } = request;
-  return { ...Object.fromEntries(fields), schema, passed, ...(task === undefined ? {} : { task }) };
+  const unbounded = request.isUnbounded === true ? { maxTokens: CHAT_LIMITS.maxTokensDefault } : {};
+  return { ...Object.fromEntries(fields), ...unbounded, schema, passed, ...(task === undefined ? {} : { task }) };
 }
 
 /** How long Redis keeps an answer after its end, unless the tenant has set a shorter time. Milliseconds. */

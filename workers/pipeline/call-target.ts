@@ -120,6 +120,8 @@ export interface Repair {
   messages: readonly ChatMessage[];
   /** The tokens of the prompt without it. */
   promptTokens: number;
+  /** Of the answer: as many as the window leaves beside it. */
+  maxTokens: number;
 }
 
 /** A call of a target for a request. */
@@ -207,7 +209,14 @@ function openAsk(call: TargetCall): Ask {
   const promptTokens = estimatePrompt(messages);
   const paidPrompt = repair?.promptTokens;
   const heard = { units: 0, pieces: 0 };
-  const ask = { messages, cost: target.cost, promptTokens, paidPrompt, maxTokens: prompt.maxTokens, heard };
+  const ask = {
+    messages,
+    cost: target.cost,
+    promptTokens,
+    paidPrompt,
+    maxTokens: repair?.maxTokens ?? prompt.maxTokens,
+    heard,
+  };
   const opened: Ask = { ...ask, reported: undefined, durationMs: 0, isRefused: false };
   answer.asks.push(opened);
   const asked = { asked: countedOf(prompt), promptTokens: paidPrompt ?? promptTokens };
@@ -230,7 +239,7 @@ function inputOf(
   ask: Ask,
   { betweenTokensMs, openWindow }: CallTargetDeps,
 ): Omit<ProviderCallInput, 'onIncrement'> {
-  const { prompt, writer } = call;
+  const { prompt, writer, repair } = call;
   const { target, provider } = call.route;
   const { envelope, lease } = call.run;
   return {
@@ -238,7 +247,7 @@ function inputOf(
     target,
     provider,
     messages: withRepair(prompt.messages, call),
-    maxTokens: prompt.maxTokens,
+    maxTokens: repair?.maxTokens ?? prompt.maxTokens,
     stream: isStreamed,
     seat,
     joinsText: prompt.isCovered,

@@ -174,12 +174,15 @@ function fitTo(run: Routed, route: Route): Promise<TargetPrompt> {
   return fit(partsFor(run, route), route.target.contextWindow, request);
 }
 
-/** The repair of an answer that does not fit its schema. Undefined: the window has no room for it. */
+/** The repair of an answer that does not fit its schema. Undefined: the window has no room for another one of its length. */
 function repairFor(error: NotJsonError, prompt: TargetPrompt, { target }: Route): Repair | undefined {
-  const repair = { messages: repairOf(error), promptTokens: error.usage.promptTokens };
-  return estimatePrompt([...countedOf(prompt), ...repair.messages]) + prompt.maxTokens > target.contextWindow
+  const { promptTokens, completionTokens } = error.usage;
+  const messages = repairOf(error);
+  const room = target.contextWindow - estimatePrompt([...countedOf(prompt), ...messages]);
+  const maxTokens = Math.min(prompt.maxTokens, room);
+  return maxTokens < Math.min(prompt.maxTokens, 2 * completionTokens + 1)
     ? undefined
-    : repair;
+    : { messages, promptTokens, maxTokens };
 }
 
 /** Whether a stopped request still ends as an answer, with the text so far. */

@@ -70,12 +70,15 @@ export function createAdminSessions({ tokens, store, clock }: AdminSessionsDeps)
 
 /** This service's forms have one short field, and anyone can send them. */
 const FORM_BYTES_MAX = 4_096;
+const FORM_MS = 20_000;
 
 /** Reads a page's form into `req.body`; an unreadable form gets 400 `invalid_request`. */
 export function readForm(): RequestHandler {
   const read: RequestHandler = express.urlencoded({ extended: false, limit: FORM_BYTES_MAX });
   return (req, res, next) => {
+    const late = setTimeout(() => req.destroy(), FORM_MS).unref();
     read(req, res, (cause?: unknown) => {
+      clearTimeout(late);
       if (cause === undefined) next();
       else next(new ServiceError('invalid_request', 'The form could not be read.', { cause }));
     });

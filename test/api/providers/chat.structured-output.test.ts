@@ -35,6 +35,24 @@ const bodyOf = (fields: object = {}) => chatOf('A dog', { response_format: FORMA
 const post = (key: string, fields: object = {}) =>
   request(service.app).post('/platform/v1/chat/completions').auth(key, { type: 'bearer' }).send(bodyOf(fields));
 
+it('an answer with a schema is repaired in what a small window leaves, where no max_tokens is named', async () => {
+  const window = { context_window: 1_000, max_output_tokens: 1_000 };
+  await service.setTargets('mobius', [{ provider: 'completions', model: 'small', ...window }]);
+  const { key } = await service.startTenant();
+  const modelAsked = async () => {
+    say({ ...SAID, texts: [MISFIT] }, { ...SAID, texts: [FITS] });
+    const response = await post(key, { model: 'mobius' });
+    return asked()[0]?.['model'] === 'small' ? response : undefined;
+  };
+
+  const { body } = await waitFor(modelAsked, 'the small target');
+
+  expect(body.choices[0].message.content).toBe(FITS);
+  expect(asked()[1]?.['messages']).toContainEqual({ role: 'assistant', content: MISFIT });
+  await service.setTargets('mobius', [{ provider: 'completions', model: 'm' }]);
+  await service.routesKnown();
+});
+
 describe.each([
   ['that enforces it', 'mobius'],
   ['that is told of it', 'oloid'],
