@@ -77,7 +77,7 @@ export function parseChatRequest(given: unknown): ChatRequest {
     includeUsage: readIncludeUsage(body, stream),
     maxTokens,
     stop: readStop(body['stop']),
-    seed: readWhole(body, 'seed', Number.MIN_SAFE_INTEGER),
+    seed: readWhole(body, 'seed', -(2 ** 63)),
     temperature,
     ...readFormat(body['response_format']),
     tools,
@@ -216,7 +216,7 @@ function readBoolean(fields: Fields, name: string): boolean {
 export function readWhole(fields: Fields, name: string, min: number): number | null {
   const value = fields[name];
   if (isAbsent(value)) return null;
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min) return value;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min) return value;
   return refuse(name, `must be a whole number${min === 1 ? ' of at least 1' : ''}`);
 }
 
