@@ -83,7 +83,7 @@ export async function attemptOf(
 
 /**
  * A chat request as its fingerprint is made of it, by whichever route it came: its fields in the order of the list.
- * Whether `maxTokens` may be fitted does not make it another one, nor which default it has.
+ * Neither a fitted `maxTokens` nor its default makes it another one.
  */
 export function comparable(request: ChatRequest): object {
   const fields = CHAT_FIELDS.map(([name]) => [name, request[name]] as const);

@@ -273,7 +273,7 @@ export function brokenOff(error: ServiceError): ServiceError {
   return new ServiceError(error.code, `${error.message} ${more}`, { ...toErrorDetail(error), isFinal: true });
 }
 
-/** How a request ended, as its look-up shows it: with an answer or with an error. */
+/** The end of a request, as its look-up shows it: an answer or an error. */
 export type EndedAs = { responseJson: JsonText } | { error: ErrorObject };
 
 function* piecesAround(before: string, pieces: Iterable<string>, after: string): Generator<string> {

@@ -41,7 +41,7 @@ export const words = (text: string): ReadonlySet<string> => new Set(text.split('
 
 /** Without them the caller would get another answer and not know it. */
 export const DECISIVE_FIELDS = words(
-  'logit_bias web_search_options structured_outputs grammar guided_json guided_regex guided_choice ' + 'guided_grammar',
+  'logit_bias web_search_options structured_outputs grammar guided_json guided_regex guided_choice guided_grammar',
 );
 
 /** The JSON schema that an answer must fit (docs/spec.md#structured-output), as OpenAI's `json_schema` has it. */

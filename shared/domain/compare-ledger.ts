@@ -57,17 +57,14 @@ export function addGroups(one: readonly LedgerGroup[], other: readonly LedgerGro
   return [...sums.values()];
 }
 
-/** Charges, and what gave one back: an adjustment with the negative counts of its request. */
-const ofRequests = ({ dayMs }: LedgerGroup) => dayMs !== undefined;
-
-/** The days of acceptance for which the groups have requests. */
+/** The days of acceptance for which the groups have requests: charges, and adjustments that gave one back. */
 export function daysOf(groups: readonly LedgerGroup[]): number[] {
-  return [...new Set(groups.filter(ofRequests).flatMap(({ dayMs = 0 }) => dayMs))];
+  return [...new Set(groups.flatMap(({ dayMs }) => dayMs ?? []))];
 }
 
 /** The ledger's sums of a day's requests; undefined: there are none. */
 export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): UsageCounts | undefined {
-  const [first, ...more] = ledger.filter((group) => ofRequests(group) && group.dayMs === dayMs);
+  const [first, ...more] = ledger.filter((group) => group.dayMs === dayMs);
   if (first === undefined) return undefined;
   const sum = { ...first };
   for (const group of more) addUsageCounts(sum, group);
@@ -77,8 +74,8 @@ export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): Usage
 function budgetByMonth(ledger: readonly LedgerGroup[]): Record<string, number> {
   const months: Record<string, number> = {};
   for (const group of ledger) {
-    if (!ofRequests(group) || group.mode !== 'live') continue;
-    const month = monthOf(group.dayMs ?? 0);
+    if (group.dayMs === undefined || group.mode !== 'live') continue;
+    const month = monthOf(group.dayMs);
     months[month] = (months[month] ?? 0) + tokensOf(group);
   }
   return months;

@@ -101,7 +101,7 @@ describe('a closed tenant', () => {
     expect((await service.admin('patch', path, { rpm: 5, name: 'x' })).status).toBe(409);
     expect((await service.admin('post', `${path}/keys`, { name: 'k' })).status).toBe(409);
     expect((await service.admin('get', path)).body).toEqual(again.body);
-    // As a call that has found it open a moment before.
+    // The call has found it open a moment before.
     const deps = { keys: createKeyRepository(service.mongo), keyPrefix: 'svc' };
     const late = createKey(deps, tenantId, { name: '', mode: 'live', scopes: ['*'] }, Date.now());
     await expect(late).rejects.toMatchObject({ code: 'conflict' });

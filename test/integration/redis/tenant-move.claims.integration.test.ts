@@ -74,7 +74,7 @@ it("moves a tenant's lists of tries, and no other's, so that a client's next try
   for (const tenant of tenants) {
     const record = service.keyspace.shard(from).record(requestIdOf(await tryOnce(tenant, 0)));
     const readers = (await service.redis.hkeys(record)).filter((name) => name.startsWith('reader:'));
-    // As when it was left before its end.
+    // It looks as if it was left before its end.
     await service.redis.hdel(record, ...readers);
   }
 

@@ -101,7 +101,7 @@ it('ends a round where a store does not answer', async () => {
 
 it('takes away an upload once it can no longer arrive, and not while it comes at the slowest pace', async () => {
   const { dispatcher, abandoned } = dispatching(undefined, 'validating');
-  // As long as the server waits for a request.
+  // The server waits for a request that long.
   jest.advanceTimersByTime(1_250_000);
   await dispatcher.dispatchShard(0);
   expect(abandoned).toEqual([]);

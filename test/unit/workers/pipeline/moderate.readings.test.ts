@@ -13,7 +13,7 @@ const moderator = createLocalModerator();
 const says = (role: Role, content: string): ChatMessage => ({ role, content });
 const user = (content: string) => says('user', content);
 const assistant = (content: string) => says('assistant', content);
-/** As completions send it, with parts that a provider gets apart. */
+/** A message of completions, with parts that a provider gets apart. */
 const inParts = (...texts: string[]): ChatMessage => {
   const content = texts.map((text) => ({ type: 'text', text, cache_control: { type: 'ephemeral' } }));
   return { role: 'user', content: texts.join(''), sent: { role: 'user', content } };
