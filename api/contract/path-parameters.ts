@@ -26,7 +26,7 @@ function idOf(prefix: string, noun: string, example: string): PathParameter {
   };
 }
 
-/** Every `:name` that a path may have. */
+/** Every `:name` that a path may have, or `*name` at its end: with slashes in it. */
 export const PATH_PARAMETERS = {
   requestId: idOf('req', 'request', '4fK2mZ8sQ1xY7bN3vC6tR9wE'),
   batchId: idOf('batch', 'batch', '1aB2cD3eF4gH5iJ6kL7mN8oP'),
@@ -80,7 +80,7 @@ export type PathParam = keyof typeof PATH_PARAMETERS;
 /** The names of a path's parameters. */
 export type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | ParamsOf<`/${Rest}`>
-  : Path extends `${string}:${infer Name}`
+  : Path extends `${string}${':' | '*'}${infer Name}`
     ? Name
     : never;
 
@@ -90,7 +90,7 @@ function isPathParam(name: string): name is PathParam {
 
 /** The names of a path's parameters, in order. Throws if the table lacks one of them. */
 export function paramsOf(path: string): PathParam[] {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+  return [...path.matchAll(/[:*](\w+)/g)].map(([, name = '']) => {
     if (!isPathParam(name)) throw new Error(`The table of path parameters lacks :${name}`);
     return name;
   });
@@ -98,8 +98,7 @@ export function paramsOf(path: string): PathParam[] {
 
 /** A value in a request's path, decoded. Throws `not_found` for one that cannot be an id. */
 export function readParam(req: Request, name: PathParam): string {
-  const value = req.params[name];
-  if (typeof value !== 'string') throw new Error(`The path has no :${name}`);
+  const value = [req.params[name] ?? []].flat().join('/');
   const { pattern, unknown }: PathParameter = PATH_PARAMETERS[name];
   if (pattern?.test(value) === false) throw new ServiceError('not_found', unknown);
   return value;
@@ -118,5 +117,5 @@ export function wireName(param: string): string {
 
 /** A path in OpenAPI's notation: `/chat/{request_id}`. */
 export function templateOf(path: string): string {
-  return path.replaceAll(/:(\w+)/g, (_whole, name: string) => `{${wireName(name)}}`);
+  return path.replaceAll(/[:*](\w+)/g, (_whole, name: string) => `{${wireName(name)}}`);
 }

@@ -53,7 +53,7 @@ export const modelsEndpoints = {
 
   getModel: defineEndpoint({
     method: 'GET',
-    path: '/models/:model',
+    path: '/models/*model',
     scopes: 'any',
     tag: 'Models',
     summary: 'Retrieve a model',

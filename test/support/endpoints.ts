@@ -17,7 +17,7 @@ export function endpointRule(name: EndpointName): Endpoint {
 
 export function paramsOf(path: string): PathParam[] {
   // The public paths have no others.
-  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathParam);
+  return [...path.matchAll(/[:*](\w+)/g)].map(([, name]) => name as PathParam);
 }
 
 /** Whether a path names a thing that somebody made: the models are everybody's. */
@@ -89,7 +89,7 @@ export function hasBody({ body }: Operation): boolean {
 
 /** The endpoint's path with every parameter taken from `values`. */
 export function pathOf(name: EndpointName, values: Partial<Record<PathParam, string>>): string {
-  return endpointRule(name).path.replaceAll(/:(\w+)/g, (_whole, param: PathParam) =>
+  return endpointRule(name).path.replaceAll(/[:*](\w+)/g, (_whole, param: PathParam) =>
     encodeURIComponent(values[param] ?? 'x'),
   );
 }

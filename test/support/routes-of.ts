@@ -23,6 +23,6 @@ export function routesOf(app: Express): string[] {
   // Express's own type of its router hides the stack.
   const { stack } = app.router as unknown as { stack: Layer[] };
   return collect(stack, '').map((route) =>
-    route.replaceAll(/:(\w+)/g, (_whole, name: string) => `{${name.replaceAll(/[A-Z]/g, '_$&').toLowerCase()}}`),
+    route.replaceAll(/[:*](\w+)/g, (_whole, name: string) => `{${name.replaceAll(/[A-Z]/g, '_$&').toLowerCase()}}`),
   );
 }

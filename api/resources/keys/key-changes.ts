@@ -107,22 +107,25 @@ export async function findTenant(tenants: TenantRepository, tenantId: string): P
   return found(await tenants.find(tenantId), 'tenantId');
 }
 
-/**
- * Revokes a key at once, everywhere. The tenant may be moved meanwhile: a flag set before the move moves along, and one
- * set too late for that is set again on the tenant's new shard.
- */
+/** The shard that a tenant has been moved to. Flags set before the move moved along; later ones are due there as well. */
+async function shardAfter(tenants: TenantRepository, { tenantId, shard }: Principal): Promise<number | undefined> {
+  const tenant = await tenants.find(tenantId);
+  return tenant === undefined || tenant.shard === shard ? undefined : tenant.shard;
+}
+
+/** Revokes a key at once, everywhere. */
 export async function revokeAtOnce(
   { keys, tenants, accessFlags }: ChangeKeyDeps,
-  { tenantId, shard }: Principal,
+  principal: Principal,
   { _id: keyId, revision = 0 }: KeyRow,
 ): Promise<void> {
+  const { tenantId, shard } = principal;
   const flag = flagOf({ keyId, revision });
   const revoked = await accessFlags.blockAround(shard, flag, () => keys.revoke(tenantId, keyId));
   // The key may have been changed meanwhile.
   const last = flagOf({ keyId, revision: revoked?.revision ?? revision });
-  const tenant = await tenants.find(tenantId);
-  const isElsewhere = tenant !== undefined && tenant.shard !== shard;
-  if (isElsewhere || last !== flag) await accessFlags.block(tenant?.shard ?? shard, last);
+  const elsewhere = await shardAfter(tenants, principal);
+  if (elsewhere !== undefined || last !== flag) await accessFlags.block(elsewhere ?? shard, last);
 }
 
 /** The tenant of the calling key. */
@@ -163,8 +166,8 @@ export async function changeKey(
       // A change that takes nothing back may be the repeat of one whose flag was not set.
       const flag = flagOf({ keyId, revision: revision - 1 });
       await accessFlags.outdate(shard, flag);
-      const tenant = await tenants.find(tenantId);
-      if (tenant !== undefined && tenant.shard !== shard) await accessFlags.outdate(tenant.shard, flag);
+      const elsewhere = await shardAfter(tenants, principal);
+      if (elsewhere !== undefined) await accessFlags.outdate(elsewhere, flag);
     },
   };
 }

@@ -19,6 +19,15 @@ const untilListed = (name: string, isListed = true) =>
   waitFor(async () => ((await listed()).includes(name) === isListed ? true : undefined), `the list to know ${name}`);
 
 describe('a published name', () => {
+  it('is found under its slash, encoded or not', async () => {
+    await publish('openai/gpt-4o', { tier: 'mobius' });
+    await untilListed('openai/gpt-4o');
+
+    for (const path of ['/models/openai/gpt-4o', '/models/openai%2Fgpt-4o'])
+      expect((await call('get', path)).body).toMatchObject({ id: 'openai/gpt-4o' });
+    expect(errorOf(await call('get', '/models/openai/gpt-9'))).toMatchObject({ code: 'model_not_found' });
+  });
+
   it('is listed, serves complete and streamed answers, and is their model', async () => {
     expect((await publish('gpt-4o-mini', { tier: 'oloid' })).status).toBe(201);
     await untilListed('gpt-4o-mini');
