@@ -218,6 +218,25 @@ export function parseStoredRequest(json: string): ChatRequest {
   return read(json, 'The line', isRequest) as ChatRequest;
 }
 
+/** What readers of an ended request need of its record. */
+export const ANSWER_FIELDS = [
+  'tenant',
+  'billed',
+  'state',
+  'status',
+  'tier',
+  'model',
+  'metadata',
+  'lastSeq',
+  'acceptedAt',
+  'startedAt',
+  'firstTokenAt',
+  'finishedAt',
+] as const;
+
+/** A field that a record does not have is empty text, or absent. */
+export type AnswerFields = Partial<Record<(typeof ANSWER_FIELDS)[number], string>>;
+
 /**
  * An ended request as Redis has it: the fields of its record that a reader needs, and the entries of its stream. Once
  * restored, it reads the same, byte for byte.
@@ -225,7 +244,7 @@ export function parseStoredRequest(json: string): ChatRequest {
 export interface EndedAnswer {
   requestId: string;
   tenantId: string;
-  fields: Record<string, string>;
+  fields: AnswerFields;
   /** Last sequence number and payload of each entry, in order (shared/contracts/events.ts). */
   entries: { lastSeq: number; payload: string }[];
 }

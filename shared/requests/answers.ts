@@ -1,6 +1,7 @@
 import { decodeMessage } from '../contracts/events.ts';
 import type { StreamEntry } from '../contracts/events.ts';
-import type { IdempotencyName, EndedAnswer } from '../contracts/jobs.ts';
+import { ANSWER_FIELDS } from '../contracts/jobs.ts';
+import type { AnswerFields, IdempotencyName, EndedAnswer } from '../contracts/jobs.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace, ShardKeys } from '../redis/keyspace.ts';
 import { defineScript } from '../redis/scripts.ts';
@@ -50,21 +51,6 @@ export function createStreamReader(client: RedisClient, keyspace: Keyspace, limi
 
 /** Copies ended requests, record and events, out of Redis and restores them there; MongoDB stores some for longer. */
 export type AnswerCache = ReturnType<typeof createAnswerCache>;
-
-const FIELDS = [
-  'tenant',
-  'billed',
-  'state',
-  'status',
-  'tier',
-  'model',
-  'metadata',
-  'lastSeq',
-  'acceptedAt',
-  'startedAt',
-  'firstTokenAt',
-  'finishedAt',
-] as const;
 
 async function entriesOf(client: RedisClient, keys: ShardKeys, requestId: string): Promise<EndedAnswer['entries']> {
   const [rows, whole] = await Promise.all([
@@ -116,8 +102,8 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace) {
      * without it between two reads.
      */
     async read(shard: number, requestId: string): Promise<EndedAnswer | undefined> {
-      const values = await client.hmget(keyspace.shard(shard).record(requestId), ...FIELDS);
-      const fields = Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? '']));
+      const values = await client.hmget(keyspace.shard(shard).record(requestId), ...ANSWER_FIELDS);
+      const fields: AnswerFields = Object.fromEntries(ANSWER_FIELDS.map((name, index) => [name, values[index] ?? '']));
       const { tenant: tenantId = '', state } = fields;
       if (state !== 'done') return undefined;
       const entries = await entriesOf(client, keyspace.shard(shard), requestId);

@@ -99,7 +99,7 @@ function toStoredEnd(envelope: RequestEnvelope, last: Terminal, now: number) {
       tier,
       model: nameOf(envelope) ?? '',
       metadata: request.metadataJson ?? '',
-      sent: String(lastSeq),
+      lastSeq: String(lastSeq),
       acceptedAt: String(acceptedAt),
       finishedAt: String(now),
     },

@@ -50,7 +50,7 @@ function requestOf({ messages, passed, schema, ...request }: ChatRequest): objec
 
 /** Writes what a request's record says of it once it has ended. A field that a record does not have is empty text. */
 function recordOf({ tier: model, status, metadata = '', ...times }: EndedAnswer['fields']): object {
-  const at = (name: string) => {
+  const at = (name: keyof typeof times) => {
     const { [name]: time = '' } = times;
     return time === '' ? null : seconds(Number(time));
   };

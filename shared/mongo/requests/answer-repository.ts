@@ -14,8 +14,8 @@ export interface AnswerRow extends RowOfSpace {
   entityId?: string;
   idempotencyName?: string;
   fingerprint?: string;
-  fields: Record<string, string>;
-  entries: { lastSeq: number; payload: string }[];
+  fields: StoredAnswer['fields'];
+  entries: StoredAnswer['entries'];
   /** When MongoDB deletes it. */
   expiresAt: Date;
 }

@@ -294,9 +294,9 @@ end
 local refused = check_repetition() or check_leader() or check_flags() or check_joining() or check_windows()
   or check_money() or check_queue()
 if refused then return refused end
--- Such a first request holds no more than the rest, so it cannot spend more.
-if balance then micro = math.min(micro, balance) end
-local reserve = left and math.min(likely, left) or likely
+-- Such a first request holds no more than the rest, so it cannot spend more. A free one of an overdrawn account holds nothing.
+if balance then micro = math.min(micro, math.max(0, balance)) end
+local reserve = left and math.min(likely, math.max(0, left)) or likely
 
 -- Admitted: the script writes from here on.
 count_now(key, 1, estimate)

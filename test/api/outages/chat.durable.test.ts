@@ -221,6 +221,8 @@ describe('a request that was accepted before Redis lost its last second', () => 
 
     expect([status, body.status, body.error.code]).toEqual([200, 'failed', 'insufficient_credits']);
     expect((await get(tenant, id)).status).toBe(200);
+    expect(errorOf(await get(tenant, `stream/${id}`))).toMatchObject({ code: 'insufficient_credits' });
+    expect((await get(tenant, `stream/${id}?starting_after=1`)).status).toBe(204);
     expect(callsOf(id)).toBe(0);
   });
 

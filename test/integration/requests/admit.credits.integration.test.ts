@@ -17,6 +17,21 @@ describe('the balance', () => {
     expect(await key.figures()).toMatchObject({ ledgerMicro: 1_000 * RATE, heldMicro: 56 * RATE, pendingMicro: 0 });
   });
 
+  it('and the budget hold nothing for a free request, although both are overdrawn', async () => {
+    const key = await lab.key({ monthlyTokenBudget: 100 });
+    await key.publish({ balanceMicro: -7 * RATE, tokensByMonth: { [MONTH]: 130 } });
+
+    const free = {
+      isFree: true,
+      promptTokens: 0,
+      maxTokens: 0,
+      rates: { promptMicro: 0, completionMicro: 0 },
+    } as const;
+    expect(await key.admit(free)).toMatchObject({ verdict: 'admitted' });
+
+    expect(await key.figures()).toMatchObject({ heldMicro: 0, budgetUsedTokens: 130 });
+  });
+
   it('lets waiting take as long as recent requests took, from 1 to 30 s', async () => {
     const key = await lab.key({}, 20);
     await key.admit();

@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createConnection } from 'mongoose';
 
 import { encodeEntry } from '../../../../shared/contracts/events.ts';
+import type { AnswerFields } from '../../../../shared/contracts/jobs.ts';
 import { createModels } from '../../../../shared/mongo/administration/catalogue.ts';
 import type { ExportRows } from '../../../../shared/mongo/compliance/export-rows.ts';
 import { exportFiles } from '../../../../workers/compliance/export-files.ts';
@@ -26,8 +27,8 @@ const REQUEST = {
   metadataJson: '{"lesson":7}',
   passed: { top_p: 0.5 },
 };
-const ENDED = {
-  ...{ tenant: 'ten_1', state: 'done', status: 'completed', tier: 'oloid', sent: '3', billed: '1' },
+const ENDED: AnswerFields = {
+  ...{ tenant: 'ten_1', state: 'done', status: 'completed', tier: 'oloid', lastSeq: '3', billed: '1' },
   ...{ metadata: '{"lesson":7}', acceptedAt: String(NOW), startedAt: String(NOW), firstTokenAt: '' },
   finishedAt: String(NOW + 1_000),
 };
