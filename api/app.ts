@@ -17,7 +17,7 @@ import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-h
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { createReplay } from './http/idempotent-replay.ts';
 import type { ReplayDeps } from './http/idempotent-replay.ts';
-import { assignRequestId, inOneLayer, createTraceRequest } from './http/request-context.ts';
+import { assignRequestId, inOneLayer, createTraceRequest, principalOf } from './http/request-context.ts';
 import type { Guard, Step } from './http/request-context.ts';
 import { requireClearHead, requireHttps } from './http/head-guards.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
@@ -158,13 +158,14 @@ export function createApp(deps: AppDeps): Express {
 
   const identify = createIdentify(authenticate);
   const bodies = createBodyDeps(createBodyBudget());
-  const guards = {
+  const guards: Guards = {
     authenticate,
     traceRequest: deps.tracing && createTraceRequest(deps.tracing),
     identify,
     countRequest: deps.countRequest,
     countLookup: deps.countLookup,
     replay: createReplay(deps),
+    mayUpload: (_req, res) => deps.batchQueue.assertMayWrite(principalOf(res)),
     receiveBatch: createReceiveBatch({ ...deps, bodies }),
     refuseEarly: deps.refuseEarly,
     bodies,

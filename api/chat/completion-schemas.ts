@@ -62,6 +62,7 @@ function besideContent(callFields: readonly string[]) {
     reasoning_content: text('What the model reasoned, where its provider shows that; or `reasoning`.'),
   };
 }
+const logprobs: JsonSchema = { type: 'object', description: 'Where the request asked for them.' };
 const BESIDE_CONTENT = ['tool_calls', 'refusal', 'reasoning_content'] as const;
 
 export const completionSchema = named(
@@ -71,18 +72,22 @@ export const completionSchema = named(
       ...head('chat.completion'),
       choices: {
         ...listOf(
-          object({
-            index: integer(),
-            message: object(
-              {
-                role: constant('assistant'),
-                content: nullable(text('Null where the model calls tools or refuses, and says no more.')),
-                ...besideContent([]),
-              },
-              BESIDE_CONTENT,
-            ),
-            finish_reason: oneOf(FINISH_REASONS),
-          }),
+          object(
+            {
+              index: integer(),
+              message: object(
+                {
+                  role: constant('assistant'),
+                  content: nullable(text('Null where the model calls tools or refuses, and says no more.')),
+                  ...besideContent([]),
+                },
+                BESIDE_CONTENT,
+              ),
+              logprobs,
+              finish_reason: oneOf(FINISH_REASONS),
+            },
+            ['logprobs'],
+          ),
         ),
         minItems: 1,
         maxItems: 1,
@@ -97,20 +102,24 @@ export const completionSchema = named(
 
 const choicesOfChunk = {
   ...listOf(
-    object({
-      index: integer(),
-      delta: object(
-        {
-          role: constant('assistant'),
-          content: text('The next part of the text.'),
-          ...besideContent(['id', 'type', 'name', 'arguments']),
-        },
-        ['role', 'content', ...BESIDE_CONTENT],
-      ),
-      finish_reason: nullable(
-        oneOf([...FINISH_REASONS, 'error'], 'Null in every chunk but the last; `error`: the stream failed.'),
-      ),
-    }),
+    object(
+      {
+        index: integer(),
+        delta: object(
+          {
+            role: constant('assistant'),
+            content: text('The next part of the text.'),
+            ...besideContent(['id', 'type', 'name', 'arguments']),
+          },
+          ['role', 'content', ...BESIDE_CONTENT],
+        ),
+        logprobs,
+        finish_reason: nullable(
+          oneOf([...FINISH_REASONS, 'error'], 'Null in every chunk but the last; `error`: the stream failed.'),
+        ),
+      },
+      ['logprobs'],
+    ),
   ),
   minItems: 1,
   maxItems: 1,

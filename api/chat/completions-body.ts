@@ -49,7 +49,9 @@ const toolSchema = Joi.object({
     description: Joi.string().allow('', null),
     parameters: anyObject.allow(null).description('A JSON schema.'),
     strict: Joi.boolean().allow(null),
-  }).unknown(true),
+  })
+    .unknown(true)
+    .allow(null),
 }).unknown(true);
 
 interface PassedField {
@@ -199,7 +201,7 @@ function related(passed: Fields): Fields {
   }
   for (const [index, tool] of tools.entries()) {
     const { type, function: definition } = tool as Fields;
-    if (type === 'function' && definition === undefined) refuse(`tools[${index}].function`, 'is required');
+    if (type === 'function' && !definition) refuse(`tools[${index}].function`, 'is required');
   }
   const named = namedIn(choice);
   if (isRecord(choice) && named === undefined && !isRecord(choice['allowed_tools']))

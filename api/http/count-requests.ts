@@ -6,6 +6,7 @@ import {
   TENANT_LOOKUPS_PER_MINUTE,
 } from '../../shared/contracts/tenant-fields.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
+import { ERRORS } from '../../shared/errors/codes.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type {
   Admission,
@@ -110,7 +111,12 @@ export function createCountRequest(store: AdmissionStore, follow: FollowMove): (
   return (own) =>
     createCounter(
       (requestId, principal) =>
-        store.count(requestId, principal, true, own === undefined ? undefined : { ...own, limit: own.perMinute }),
+        store.count(
+          requestId,
+          principal,
+          'of tenant',
+          own === undefined ? undefined : { ...own, limit: own.perMinute },
+        ),
       follow,
       (admission, principal) => {
         const { verdict } = admission;
@@ -154,9 +160,9 @@ async function countAddress(
 }
 
 /**
- * Counts a refused request against its key, or a failed authentication against its address, so that junk is limited
- * too. Returns the error to send: beyond the limit, a 429 instead of the refusal. If Redis does not answer, the refusal
- * stands and the headers name only the limits.
+ * Counts a request that was refused otherwise than by a 429 against its key, or a failed authentication against its
+ * address, so that junk is limited too. Returns the error to send: beyond the limit, a 429 instead of the refusal. If Redis
+ * does not answer, the refusal stands and the headers name only the limits.
  */
 export function createRefusalCounter(
   store: AdmissionStore,
@@ -164,10 +170,10 @@ export function createRefusalCounter(
   follow: FollowMove,
   note: (error: ServiceError, res: Response) => void,
 ) {
-  const takeOne: Count = (requestId, principal) => store.count(requestId, principal, true);
-
   async function countKey(error: ServiceError, res: Response): Promise<ServiceError> {
-    const admission = await countOnShard(takeOne, follow, res);
+    const takes = ERRORS[error.code].status === 429 ? 'nothing' : contextOf(res).chatName ? 'of key' : 'of tenant';
+    const count: Count = (requestId, caller) => store.count(requestId, caller, takes);
+    const admission = await countOnShard(count, follow, res);
     const principal = principalOf(res);
     setKeyHeaders(res, principal, admission);
     const { verdict } = admission;
@@ -179,9 +185,12 @@ export function createRefusalCounter(
       : error;
   }
 
-  async function counted(error: ServiceError, res: Response): Promise<ServiceError> {
-    // A response with these headers has already been counted.
-    if (res.hasHeader('X-RateLimit-Limit-Requests')) return error;
+  return async (error: ServiceError, res: Response): Promise<ServiceError> => {
+    // A response with these headers has already been counted; one of admission is remembered.
+    if (res.hasHeader('X-RateLimit-Limit-Requests')) {
+      note(error, res);
+      return error;
+    }
     const { principal } = contextOf(res);
     try {
       if (principal === undefined) return await countAddress(store, guard, error, res);
@@ -193,11 +202,5 @@ export function createRefusalCounter(
     if (principal === undefined) setAddressHeaders(res);
     else setKeyHeaders(res, principal);
     return error;
-  }
-
-  return async (error: ServiceError, res: Response): Promise<ServiceError> => {
-    const answered = await counted(error, res);
-    note(answered, res);
-    return answered;
   };
 }

@@ -98,7 +98,7 @@ export function createEarlyRefusal(
   }
 
   async function lookAndRefuse(req: Request, res: Response, last: HeldRefusal | undefined): Promise<void> {
-    const found = await answered(count(contextOf(res).requestId, principalOf(res), false));
+    const found = await answered(count(contextOf(res).requestId, principalOf(res), 'nothing'));
     let refusal = refusalOf(req, res, found, last);
     if (refusal !== undefined && repeated.has(refusal) && (await isJoining(isNamed, req, res)))
       refusal = refusalOf(req, res, found, undefined);
@@ -123,7 +123,7 @@ export function createEarlyRefusal(
       return last !== undefined || isCostly(req) ? lookAndRefuse(req, res, last) : undefined;
     },
 
-    /** Hears of every refusal, and remembers 429s of chat requests. */
+    /** Remembers 429s of admission. */
     note(error: ServiceError, res: Response): void {
       const { code, message, retryAfterSeconds = 1 } = error;
       const { chatName: name, bodyLimit } = contextOf(res);

@@ -109,8 +109,10 @@ function setRetryHeaders(res: Response, error: ServiceError): void {
  */
 function setBindingLimit(res: Response, { code, retryAfterSeconds }: ServiceError): void {
   if (code !== 'rpm_exceeded' || retryAfterSeconds === undefined) return;
-  if (Number(res.getHeader('X-RateLimit-Remaining-Requests') ?? 0) === 0) return;
-  res.setHeader('X-RateLimit-Remaining-Requests', 0).setHeader('X-RateLimit-Reset-Requests', retryAfterSeconds);
+  const resetSeconds = res.getHeader('X-RateLimit-Reset-Requests');
+  if (resetSeconds === undefined) return;
+  res.setHeader('X-RateLimit-Remaining-Requests', 0);
+  res.setHeader('X-RateLimit-Reset-Requests', Math.max(Number(resetSeconds), retryAfterSeconds));
 }
 
 /** Answers with the uniform error object; the last handler of an app. */

@@ -26,7 +26,8 @@ export interface Guards {
   countLookup: Guard;
   /** Answers a repeated `Idempotency-Key` within a family of paths. */
   replay: (family: string) => RequestHandler;
-  /** Reads the body of a batch. */
+  /** Refuses a batch whose tenant has written as much as it may, and reads its body. */
+  mayUpload: Guard;
   receiveBatch: RequestHandler;
   /** Refuses a chat request if its body is not needed for that. */
   refuseEarly: Guard;
@@ -123,6 +124,7 @@ export function serveEndpoints<Deps>(
         guards.authenticate,
         ...(count === 'admission' && guards.traceRequest ? [guards.traceRequest(`${API_PATH}${path}`)] : []),
         ...(scopes === 'any' ? [] : [requireScope(...scopes)]),
+        ...(body?.kind === 'batch' ? [guards.mayUpload] : []),
         countsOf(endpoint),
         ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
       ],

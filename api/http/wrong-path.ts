@@ -42,7 +42,7 @@ function endsOf(path: string): string[] {
 export function createWrongPath(operations: Iterable<Operation>): RequestHandler {
   const own = [...operations].map(({ method, path }) => ({
     method,
-    form: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`),
+    form: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+').replace(/\*\w+$/, '.+')}$`),
   }));
 
   function adviceFor({ method, path }: Request): string {

@@ -22,6 +22,7 @@ export function createAdminDocument(): OpenApiDocument {
       Keys: 'API keys of any tenant.',
       Credits: 'Grants and adjustments.',
       Packages: 'The price list.',
+      Usage: 'Usage, margin and ledgers, of one tenant or all.',
       Routing: 'Providers, tiers and circuit breakers.',
       Queues: 'What waits and runs.',
       Processes: 'Who runs, in which version.',

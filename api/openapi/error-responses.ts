@@ -50,13 +50,13 @@ function ownErrors({ path, body, errors = [] }: Operation): readonly ErrorCode[]
 
 /** The errors with which an endpoint of the public API can answer: those of its guards, and its own. */
 export function errorsOfEndpoint(endpoint: Endpoint): ErrorCode[] {
-  const { scopes, body } = endpoint;
+  const { scopes, counts } = endpoint;
   return inOrder([
     ...ALWAYS,
     ...OF_KEYS,
     ...(scopes === 'any' ? [] : (['endpoint_not_allowed'] as const)),
     ...(isIdempotent(endpoint) ? (['conflict', 'idempotency_mismatch'] as const) : []),
-    ...(body?.kind === 'chat' ? OF_CHAT : []),
+    ...(counts === 'admission' ? OF_CHAT : []),
     ...ownErrors(endpoint),
   ]);
 }

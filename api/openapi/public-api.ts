@@ -187,6 +187,8 @@ export function createDocument(): OpenApiDocument {
     server: '/platform/v1',
     tags: {
       Chat: 'Complete and streamed answers, and their requests.',
+      Embeddings: 'Vectors of texts.',
+      Moderation: 'What moderation finds in texts.',
       Models: 'The model tiers.',
       Batches: 'Many requests at once, answered within 24 hours.',
       Keys: 'API keys of the tenant.',

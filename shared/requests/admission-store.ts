@@ -151,6 +151,9 @@ interface AddressCount extends RequestFigures {
   retryAfterMs: number;
 }
 
+/** A chat request counts in its key's window alone, because tenants have other ceilings for those. */
+type Takes = 'of tenant' | 'of key' | 'nothing';
+
 /** Counts a request in the windows of its key and tenant. */
 function createCount(client: RedisClient, keyspace: Keyspace) {
   const take = defineTimedScript(client, 'count');
@@ -159,7 +162,7 @@ function createCount(client: RedisClient, keyspace: Keyspace) {
     requestId: string,
     principal: Principal,
     log: 'rpm' | 'lookup',
-    takeOne: boolean,
+    takes: Takes,
     besides?: SecondWindow,
   ): Promise<Admission> {
     const { shard, keyId, tenantId, limits } = principal;
@@ -180,10 +183,9 @@ function createCount(client: RedisClient, keyspace: Keyspace) {
       [
         requestId,
         log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE,
-        takeOne ? 1 : 0,
+        takes === 'nothing' ? 0 : 1,
         besides?.limit ?? '',
-        // Only chat requests are looked at without being counted, and they have ceilings of their own.
-        takeOne ? ofTenant : '',
+        takes === 'of tenant' ? ofTenant : '',
       ],
     );
     return toAdmission(reply);
@@ -269,12 +271,12 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
       isRefused: boolean = false,
     ): Promise<string> => voidAs(requestId, owner, { last, isDisowned: true, isRefused }),
 
-    /** Counts a request that is not a chat request. `take: false` checks without counting. */
-    count: (requestId: string, principal: Principal, takeOne: boolean, besides?: SecondWindow): Promise<Admission> =>
-      countIn(requestId, principal, 'rpm', takeOne, besides),
+    /** Counts a request that is not admitted, or checks whether it would be refused. */
+    count: (requestId: string, principal: Principal, takes: Takes, besides?: SecondWindow): Promise<Admission> =>
+      countIn(requestId, principal, 'rpm', takes, besides),
     /** Counts a request that looks up, resumes or cancels another; these have their own limit. */
     countLookup: (requestId: string, principal: Principal): Promise<Admission> =>
-      countIn(requestId, principal, 'lookup', true),
+      countIn(requestId, principal, 'lookup', 'of tenant'),
 
     /** Counts a failed authentication of an address. */
     countAddress: createCountAddress(client, keyspace),

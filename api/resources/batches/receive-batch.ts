@@ -110,7 +110,6 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
     try {
       place.hold(1);
       await room.assertAny(principal);
-      await deps.batchQueue.assertMayWrite(principal);
       const { sha256, metadataJson } = await readBatch(req, {
         keep: upload.add,
         hold: (bytes) => {

@@ -9,6 +9,7 @@ import request from 'supertest';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { createBatchQueue } from '../../../shared/requests/queue-store.ts';
+import { itemsOf, postLines } from '../../support/batch-client.ts';
 import { chatOf, postChat, waitFor } from '../../support/chat.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { useService } from '../../support/use-service.ts';
@@ -165,7 +166,7 @@ describe('a costly body', () => {
   );
 
   it('that is to be kept waits for the minute of the uploads of its tenant', async () => {
-    const tenant = await service.startTenant();
+    const tenant = await service.startTenant({ tenant: { rpm: 60 } });
     const { takeWriting } = createBatchQueue(service.redis, service.keyspace);
     const kept = { ...chatOf('Hi'), messages: Array(17).fill({ role: 'user', content: 'x'.repeat(16_000) }) };
     const send = (key: string) =>
@@ -176,7 +177,12 @@ describe('a costly body', () => {
 
     await takeWriting(0, tenant.tenantId, 120_000);
 
-    expect(refusalOf(await send('second'))).toMatchObject({ status: 429, code: 'rpm_exceeded' });
+    // A 429 takes nothing, and says nothing of calls that are not kept.
+    const full = { status: 429, code: 'rpm_exceeded', limit: 60, remaining: 0 };
+    expect(refusalOf(await send('second'))).toMatchObject(full);
+    expect(refusalOf(await postLines(service, tenant.key, itemsOf(1)))).toMatchObject(full);
+    const { status, headers } = await postChat(service.app, tenant.key, kept);
+    expect([status, headers['x-ratelimit-remaining-requests']]).toEqual([200, '58']);
     expect((await postChat(service.app, tenant.key, chatOf('Hi')).set('Idempotency-Key', 'small')).status).toBe(200);
   });
 

@@ -111,6 +111,7 @@ describe('the calls beside chat of all keys of a tenant together', () => {
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     // Chat has a ceiling of its own.
     expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+    expect((await postChat(service.app, key, { messages: 'Hi' })).status).toBe(400);
   });
 
   it('are as many as a key may make that has more', async () => {
@@ -171,6 +172,15 @@ describe('the requests of a day', () => {
       message: expect.stringContaining('3 requests per day'),
     });
     expect(refusal.retryAfter).toBeGreaterThan(86_000);
+  });
+
+  it('binds longer than a full minute, which the reset says as well', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 2, daily_requests: 2 } });
+
+    const [, response] = await sendUntilRefused(() => postChat(service.app, key, SHORT));
+
+    const { 'retry-after': retryAfter, 'x-ratelimit-reset-requests': reset } = response.headers;
+    expect([reset, Number(retryAfter) > 86_000]).toEqual([retryAfter, true]);
   });
 });
 

@@ -139,7 +139,7 @@ describe('an ingress that has missed the message of a change', () => {
     if (remembered === undefined) throw new Error('There is no such key');
     return async () => {
       const present = await principals.findByKey(remembered.tenantId, remembered.keyId);
-      const both = [remembered, present ?? remembered].map((who) => store.count(newId('req'), who, true));
+      const both = [remembered, present ?? remembered].map((who) => store.count(newId('req'), who, 'of tenant'));
       return (await Promise.all(both)).map(({ verdict }) => verdict);
     };
   }

@@ -45,7 +45,7 @@ describe('a refusal', () => {
   ] as const)('by %s takes the request count and nothing else', async (verdict, more, balance) => {
     const key = await lab.key(more, balance);
     if (balance > 0) await key.admit();
-    const { requests, tokens } = await lab.store.count('req_look', key.principal, false);
+    const { requests, tokens } = await lab.store.count('req_look', key.principal, 'nothing');
     const countedIn = [lab.keys.keyRpm(key.principal.keyId), lab.keys.account(key.principal.tenantId)];
     const others = (all: Record<string, string>) =>
       Object.fromEntries(Object.entries(all).filter(([name]) => !countedIn.includes(name)));

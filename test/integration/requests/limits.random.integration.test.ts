@@ -178,7 +178,7 @@ it.each([1, 2])(
       const own = chance.is(0.3) ? { name: 'POST /x', limit: 3, of: 'key' as const } : undefined;
       const { rpm, throttle } = model.countWaitsOf(key, own, now());
       const passed = key.tenant.isSuspended ? 'suspended' : 'admitted';
-      const found = await store().count(newId('req'), key.principal, isTaken, own);
+      const found = await store().count(newId('req'), key.principal, isTaken ? 'of tenant' : 'nothing', own);
       where.what = `count ${JSON.stringify({ own, rpm, throttle })}`;
       const verdict = rpm + throttle === 0 ? passed : throttle > rpm ? 'throttle' : 'rpm';
       same([found.verdict, found.retryAfterMs], [verdict, Math.max(rpm, throttle)]);

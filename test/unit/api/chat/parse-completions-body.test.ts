@@ -103,7 +103,8 @@ describe('a body of completions', () => {
       passed: fields,
       needs: ['tools', 'openai_fields'],
     });
-    expect(parse({ tools: [{ type: 'custom', custom: { name: 'run' } }] }).request.needs).toContain('custom_tools');
+    const custom = { type: 'custom', custom: { name: 'run' }, function: null };
+    expect(parse({ tools: [custom] }).request.needs).toContain('custom_tools');
     expect(parse({ logprobs: true, top_logprobs: 3 }).request.needs).toEqual(['logprobs']);
     expect(parse({ tools: [], tool_choice: 'none', logprobs: false, logit_bias: {} }).request).toMatchObject({
       passed: {},
