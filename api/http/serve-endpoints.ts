@@ -118,18 +118,17 @@ export function serveEndpoints<Deps>(
       send(res, await handle({ req, res, requestId, principal, actor: { tenantId, mode, id, requestId } }, deps));
     };
     const replayed: Handlers = isReplayed ? [guards.replay(familyOf(endpoint)), answer] : [answer];
-    const handlers: Handlers = body?.kind === 'batch' ? [guards.receiveBatch, ...replayed] : replayed;
-    return guarded(
-      [
-        guards.authenticate,
-        ...(count === 'admission' && guards.traceRequest ? [guards.traceRequest(`${API_PATH}${path}`)] : []),
-        ...(scopes === 'any' ? [] : [requireScope(...scopes)]),
-        ...(body?.kind === 'batch' ? [guards.mayUpload] : []),
-        countsOf(endpoint),
-        ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
-      ],
-      ...handlers,
-    );
+    const known = [guards.authenticate, ...(scopes === 'any' ? [] : [requireScope(...scopes)])];
+    // A body may take minutes, in which its key is revoked or narrowed; admission sees that itself.
+    const stillKnown = body !== undefined && count === 'request' ? known : [];
+    const before = [
+      ...known,
+      ...(count === 'admission' && guards.traceRequest ? [guards.traceRequest(`${API_PATH}${path}`)] : []),
+      ...(body?.kind === 'batch' ? [guards.mayUpload] : []),
+      countsOf(endpoint),
+    ];
+    if (body?.kind === 'batch') return guarded(before, guards.receiveBatch, ...guarded(stillKnown, ...replayed));
+    return guarded([...before, ...(body === undefined ? [] : [readers[body.kind]]), ...stillKnown], ...replayed);
   }
 
   return route(endpoints, chainOf, guards.identify);

@@ -48,8 +48,13 @@ export function postLines(
 }
 
 /** A POST of which the body is still to be written. */
-export function openPost({ url }: Pick<TestService, 'url'>, key: string, type = NDJSON): ClientRequest {
-  const call = httpRequest(`${url}/platform/v1/batches`, {
+export function openPost(
+  { url }: Pick<TestService, 'url'>,
+  key: string,
+  type = NDJSON,
+  path = '/batches',
+): ClientRequest {
+  const call = httpRequest(`${url}/platform/v1${path}`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': type },
   });

@@ -1,11 +1,17 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+
 import { beforeAll, describe, expect, it } from '@jest/globals';
 
+import { NDJSON, itemOf, openPost } from '../../support/batch-client.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import type { CallApi } from '../../support/tenant-api.ts';
 import { makeKey, tryKey } from '../../support/tenant-keys.ts';
 import type { KeyBody } from '../../support/tenant-keys.ts';
 import { useService } from '../../support/use-service.ts';
+import { waitFor } from '../../support/wait-for.ts';
 let owner: CallApi;
 const service = useService({ workers: 0 });
 beforeAll(async () => {
@@ -167,5 +173,29 @@ describe('a key may', () => {
 
     expect((await api('post', `/keys/${weaker.id}/rotate`, {})).status).toBe(200);
     expect((await api('post', `/keys/${key.id}/rotate`, {})).status).toBe(200);
+  });
+});
+
+describe('a key that is revoked while the body of its call arrives', () => {
+  it.each([
+    ['/keys', 'application/json', { name: 'mine' }],
+    ['/batches', NDJSON, itemOf('line')],
+  ])('makes nothing by POST %s', async (path, type, body) => {
+    const key = await makeKey(owner, { scopes: ['*'] });
+    const call = openPost(service, key.value, type, path);
+    const answered = once(call, 'response') as Promise<[IncomingMessage]>;
+    const [start, end] = [JSON.stringify(body).slice(0, -1), '}'];
+    call.write(start);
+    await waitFor(async () => {
+      const row = await service.models.keys.findById(key.id).lean();
+      return row?.lastUsedAt === undefined ? undefined : true;
+    }, 'its head to be read');
+
+    await owner('delete', `/keys/${key.id}`);
+    call.end(end);
+
+    const [response] = await answered;
+    expect(response.statusCode).toBe(401);
+    expect(JSON.parse(await text(response))).toMatchObject({ error: { code: 'invalid_api_key' } });
   });
 });
