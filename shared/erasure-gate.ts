@@ -4,6 +4,7 @@ import type { Pseudonyms } from './domain/pseudonyms.ts';
 import { seqAt } from './domain/request-times.ts';
 import type { AnswerRepository } from './mongo/requests/answer-repository.ts';
 import type { ConversationRepository } from './mongo/entities/conversation-repository.ts';
+import { createEntityRepository } from './mongo/entities/entity-repository.ts';
 import { createErasureRepository, erasureIdsOf } from './mongo/compliance/erasure-repository.ts';
 import type { ErasureRepository } from './mongo/compliance/erasure-repository.ts';
 import type { SettlementRepository } from './mongo/accounts/settlement-repository.ts';
@@ -61,6 +62,18 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
         return seqAt(acceptedAt) <= Math.max(...upTo) ? { ...record, entityId: pseudonym } : record;
       });
     },
+  };
+}
+
+/** Whether the entity, or its history, was deleted since that time: what was said before does not run any more. */
+export type IsDeletedSince = (space: Space, entityId: string | undefined, timeMs: number) => Promise<boolean>;
+
+export function createIsDeletedSince(mongo: MongoConnection, pseudonyms: Pseudonyms): IsDeletedSince {
+  const { erasedSeq } = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms });
+  const { forgottenSeq } = createEntityRepository(mongo);
+  return async (space, entityId, timeMs) => {
+    const forgotten = entityId === undefined ? 0 : forgottenSeq(space, entityId);
+    return seqAt(timeMs) <= Math.max(...(await Promise.all([erasedSeq(space, entityId), forgotten])));
   };
 }
 

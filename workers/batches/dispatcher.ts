@@ -21,6 +21,7 @@
  * If MongoDB does not say whether a batch has started, Redis decides between the ingress that refuses it and the worker
  * that takes it up (docs/decisions/0016-batches.md).
  */
+import { createIsDeletedSince } from '../../shared/erasure-gate.ts';
 import { createBatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
 import type { BatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
 import { createPrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
@@ -226,6 +227,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       clock,
       principals: createPrincipalRepository(mongo),
       sendLine: openSendLine(deps, watch),
+      isDeletedSince: createIsDeletedSince(mongo, deps.pseudonyms),
     }),
     collectEnds: createCollectEnds({
       work,

@@ -6,7 +6,7 @@ import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines, KeepLead, SendSliceDeps } from './send-slice.ts';
 import { createSendSlice } from './send-slice.ts';
 
-export interface FillQueueDeps extends Pick<SendSliceDeps, 'work' | 'queue' | 'sendLine' | 'clock'> {
+export interface FillQueueDeps extends Omit<SendSliceDeps, 'findSender' | 'onRefused'> {
   /** Jobs of the shard's batches that no worker has taken yet. */
   countWaiting: (shard: number) => Promise<number>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
@@ -53,17 +53,14 @@ function inTurn(last: string, batches: readonly OpenBatch[]): [string, OpenBatch
  * tenants waiting. A tenant's batches are served oldest first; one that has to wait is passed over.
  */
 export function createFillQueue(deps: FillQueueDeps) {
-  const { work, queue, countWaiting, principals, lines, sendLine, watch, clock } = deps;
+  const { countWaiting, principals, lines, watch, clock } = deps;
   /** The tenant that was served last, by shard. */
   const lastServed = new Map<number, string>();
   const resting = createRest();
   const sendSlice = createSendSlice({
-    work,
-    queue,
+    ...deps,
     findSender: createFindSender(principals, clock),
-    sendLine,
     onRefused: resting.add,
-    clock,
   });
 
   /** Lets held lines go whose tier is up again, or one that is to find out whether it is. */

@@ -163,13 +163,17 @@ export function createSendLine({ routing, admit, enqueuer, watch, leaderId, log 
 
 export type SendLine = ReturnType<typeof createSendLine>;
 
-/** The sender of a batch's lines, or why its key may no longer send. */
+/** The sender of a batch's lines, or why its key or its tenant may no longer send. */
 export type LineSender = { principal: Principal } | { fault: ErrorDetail };
 
 /** For how many milliseconds a key's permissions are cached; admission sees revocations and suspensions at once. */
 export const SENDER_MS = 2_000;
 
 const REVOKED: ErrorDetail = { code: 'invalid_api_key', message: 'The API key of this batch has been revoked.' };
+const KEEPS_NOTHING: ErrorDetail = {
+  code: 'conflict',
+  message: 'The tenant keeps nothing of its conversations (`retention_seconds` is 0).',
+};
 const NOT_ALLOWED: ErrorDetail = {
   code: 'endpoint_not_allowed',
   message: 'The API key of this batch has no scope for chat any more.',
@@ -184,6 +188,7 @@ export function createFindSender(principals: Pick<PrincipalRepository, 'findByKe
     if (principal === undefined || principal.keyStatus === 'revoked') return { fault: REVOKED };
     if (principal.expiresAt !== undefined && principal.expiresAt <= clock.now()) return { fault: EXPIRED };
     if (!allowsScope(principal.scopes, 'chat')) return { fault: NOT_ALLOWED };
+    if (principal.retentionSeconds === 0) return { fault: KEEPS_NOTHING };
     return { principal };
   }
 

@@ -1,7 +1,9 @@
 import type { Principal } from '../../shared/domain/principal.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
+import type { IsDeletedSince } from '../../shared/erasure-gate.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import { ENTITY_GONE } from '../../shared/mongo/batches/batch-lines.ts';
 import type {
   BatchWorkRepository,
   LineEnd,
@@ -13,7 +15,7 @@ import type { FailedTries } from './line-state.ts';
 import { advance, readyLines } from './open-batch.ts';
 import type { OpenBatch, OpenLine } from './open-batch.ts';
 import { SENDER_MS } from './send-line.ts';
-import type { FindSender, SendLine } from './send-line.ts';
+import type { FindSender, LineSender, SendLine } from './send-line.ts';
 
 export interface ReadLinesDeps {
   work: Pick<BatchWorkRepository, 'waiting' | 'waitingAt' | 'renumber'>;
@@ -93,6 +95,7 @@ export interface SendSliceDeps {
   queue: Pick<BatchQueue, 'states'>;
   findSender: FindSender;
   sendLine: SendLine;
+  isDeletedSince: IsDeletedSince;
   /** Admission refused a line of the tenant for the moment; `length`: of its request as JSON. */
   onRefused: (tenantId: string, length: number) => void;
   clock: Clock;
@@ -115,10 +118,10 @@ function readable(lines: readonly OpenLine[], count: number): number {
 }
 
 /**
- * Ends lines whose key may not send any more. Of a line that seemed not to be sent the answer of Redis may have been lost, so
+ * Ends lines that may not be sent any more. Of a line that seemed not to be sent the answer of Redis may have been lost, so
  * that it runs and is charged: Redis knows.
  */
-async function endForKey(
+async function endUnsent(
   { queue }: SendSliceDeps,
   batch: OpenBatch,
   lines: readonly ReadLine[],
@@ -164,6 +167,22 @@ async function send(deps: SendSliceDeps, batch: OpenBatch, line: ReadLine, princ
   return [];
 }
 
+async function sendOrEnd(
+  deps: SendSliceDeps,
+  batch: OpenBatch,
+  lines: readonly ReadLine[],
+  sender: LineSender,
+): Promise<LineEnd[]> {
+  if ('fault' in sender) return endUnsent(deps, batch, lines, sender.fault);
+  const { row } = batch;
+  const sendOne = async (line: ReadLine) =>
+    // The line was given before the deletion: sent, it would bring the entity back.
+    line.entityId !== undefined && (await deps.isDeletedSince(row, line.entityId, row.createdAt))
+      ? endUnsent(deps, batch, [line], ENTITY_GONE)
+      : send(deps, batch, line, sender.principal);
+  return (await Promise.all(lines.map(sendOne))).flat();
+}
+
 /** Sends up to `count` of a batch's next lines at once, and ends those that are refused for good. */
 export function createSendSlice(deps: SendSliceDeps) {
   const { work, findSender, clock } = deps;
@@ -184,10 +203,7 @@ export function createSendSlice(deps: SendSliceDeps) {
       read.map(({ index }) => index),
     );
     const lines = slice.map((line): ReadLine => ({ ...known.get(line.index), ...line }));
-    const ends =
-      'fault' in sender
-        ? await endForKey(deps, batch, lines, sender.fault)
-        : (await Promise.all(lines.map((line) => send(deps, batch, line, sender.principal)))).flat();
+    const ends = await sendOrEnd(deps, batch, lines, sender);
     if (ends.length === 0) return;
     // If another process leads by now, it may have sent what was refused here.
     await keepLead();

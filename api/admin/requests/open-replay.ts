@@ -1,12 +1,11 @@
 import type { Recovery } from '../../../shared/requests/recovery.ts';
+import { createIsDeletedSince } from '../../../shared/erasure-gate.ts';
 import type { Pseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import type { IngressMetrics } from '../../../shared/metrics/ingress-series.ts';
 import type { Logger } from '../../../shared/logging/logger.ts';
 import { createFailedLines } from '../../../shared/mongo/batches/failed-lines.ts';
-import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
 import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
 import type { MongoConnection } from '../../../shared/mongo/connection.ts';
-import { createEntityRepository } from '../../../shared/mongo/entities/entity-repository.ts';
 import { createAnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
 import { createFailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
 import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
@@ -40,14 +39,8 @@ export function openReplay(deps: OpenReplayDeps): ReplayFailed {
   const cache = createAnswerCache(redis, keyspace);
   const lines = createFailedLines(mongo);
   const principals = createPrincipalRepository(mongo);
-  const checks = createReplayChecks({
-    answers,
-    pseudonyms,
-    clock,
-    ledger: createLedgerRepository(mongo),
-    entities: createEntityRepository(mongo),
-    erasures: createErasureRepository(mongo),
-  });
+  const isDeletedSince = createIsDeletedSince(mongo, pseudonyms);
+  const checks = createReplayChecks({ answers, isDeletedSince, clock, ledger: createLedgerRepository(mongo) });
   const { admit, replays } = recovery;
   const replay = createReplayRequest({
     failed,
@@ -69,7 +62,7 @@ export function openReplay(deps: OpenReplayDeps): ReplayFailed {
     countReplay: (outcome) => {
       metrics.replays.inc({ outcome });
     },
-    replayLine: createReplayLine({ lines, principals, clock }),
+    replayLine: createReplayLine({ lines, principals, isDeletedSince, clock }),
     presence: recovery.presence,
     conclude: recovery.conclude,
   });

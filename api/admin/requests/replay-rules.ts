@@ -1,12 +1,9 @@
 import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
-import type { Pseudonyms } from '../../../shared/domain/pseudonyms.ts';
-import { seqAt } from '../../../shared/domain/request-times.ts';
+import type { IsDeletedSince } from '../../../shared/erasure-gate.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { LedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
 import type { FailedLine, FailedLines } from '../../../shared/mongo/batches/failed-lines.ts';
-import type { ErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
-import type { EntityRepository } from '../../../shared/mongo/entities/entity-repository.ts';
 import type { AnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
 import type { PrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
 import { keepsNothing } from '../../http/request-terms.ts';
@@ -38,9 +35,7 @@ export const skip = (reason: SkipReason, retryAfterMs = 0): ReplayOutcome => ({
 export interface ReplayChecksDeps {
   answers: AnswerRepository;
   ledger: LedgerRepository;
-  entities: EntityRepository;
-  erasures: ErasureRepository;
-  pseudonyms: Pseudonyms;
+  isDeletedSince: IsDeletedSince;
   clock: Clock;
 }
 
@@ -56,17 +51,10 @@ function refusalOf(principal: Principal | undefined, now: number): SkipReason | 
 }
 
 export function createReplayChecks(deps: ReplayChecksDeps) {
-  const { answers, ledger, entities, erasures, pseudonyms, clock } = deps;
+  const { answers, ledger, isDeletedSince, clock } = deps;
 
-  async function isErased({ tenantId, mode, acceptedAt, request }: RequestEnvelope): Promise<boolean> {
-    const { entityId } = request;
-    const space = { tenantId, mode };
-    const [erased, forgotten] = await Promise.all([
-      erasures.latest(space, entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId)),
-      entityId === undefined ? 0 : entities.forgottenSeq(space, entityId),
-    ]);
-    return seqAt(acceptedAt) <= Math.max(erased, forgotten);
-  }
+  const isErased = (envelope: RequestEnvelope): Promise<boolean> =>
+    isDeletedSince(envelope, envelope.request.entityId, envelope.acceptedAt);
 
   async function whyNot(envelope: RequestEnvelope, principal: Principal | undefined): Promise<SkipReason | undefined> {
     const { tenantId, mode, requestId, kept } = envelope;
@@ -92,6 +80,7 @@ export function createReplayChecks(deps: ReplayChecksDeps) {
 export interface ReplayLineDeps {
   lines: FailedLines;
   principals: PrincipalRepository;
+  isDeletedSince: IsDeletedSince;
   clock: Clock;
 }
 
@@ -101,12 +90,13 @@ export type ReplayLine = (line: FailedLine) => Promise<ReplayOutcome>;
  * Puts a line that was given up back into waiting, as long as its batch runs: the dispatcher sends it after all others,
  * as a request with a new id. Like every line, it waits for credits and limits.
  */
-export function createReplayLine({ lines, principals, clock }: ReplayLineDeps): ReplayLine {
+export function createReplayLine({ lines, principals, isDeletedSince, clock }: ReplayLineDeps): ReplayLine {
   return async (line) => {
-    const keyId = await lines.keyOf(line);
-    if (keyId === undefined) return skip('not_replayable');
-    const reason = refusalOf(await principals.findByKey(line.tenantId, keyId), clock.now());
+    const batch = await lines.batchOf(line);
+    if (batch === undefined) return skip('not_replayable');
+    const reason = refusalOf(await principals.findByKey(line.tenantId, batch.keyId), clock.now());
     if (reason !== undefined) return skip(reason);
+    if (await isDeletedSince(line, line.entityId, batch.createdAt)) return skip('entity_deleted');
     return (await lines.reopen(line)) ? { kind: 'replayed' } : skip('not_replayable');
   };
 }

@@ -76,6 +76,9 @@ const batchLineSchema = new Schema<BatchLineRow>(
 
 export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
 
+/** The result of a line whose entity was deleted before the line had an answer. */
+export const ENTITY_GONE: ErrorDetail = { code: 'gone', message: 'The entity of this line was deleted.' };
+
 /** Once so much of answers is in memory, no further one is read. One may have ten megabytes. */
 export const ANSWERS_BYTES = 8 * 1024 * 1024;
 

@@ -21,7 +21,7 @@ export type WaitingLine = Pick<BatchLineRow, 'index' | 'requestId' | 'retry'>;
 /** A line's next request, and what its retries have shown. */
 type NextTry = Pick<WaitingLine, 'requestId' | 'retry'>;
 
-export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson'>;
+export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson' | 'entityId'>;
 
 export interface BatchCounts {
   completed: number;
@@ -95,7 +95,7 @@ function createLineWork(batchLines: Model<BatchLineRow>) {
       batchLines
         .find(
           { _id: { $in: indexes.map((index) => batchLineId(batchId, index)) }, tenantId, state: 'waiting' },
-          { index: 1, requestId: 1, requestJson: 1, retry: 1 },
+          { index: 1, requestId: 1, requestJson: 1, entityId: 1, retry: 1 },
         )
         .sort({ index: 1 })
         .lean(),

@@ -15,6 +15,7 @@ export interface FailedLine {
   tenantId: string;
   mode: KeyMode;
   batchId: string;
+  entityId?: string | undefined;
   /** Milliseconds since the epoch. */
   acceptedAt: number;
   failedAt: number;
@@ -42,10 +43,19 @@ const isAfter = ({ failedAt, requestId }: LinePosition) => ({
   $or: [{ failedAt: { $gt: failedAt } }, { failedAt, requestId: { $gt: requestId } }],
 });
 
-function toFailed({ requestId, tenantId, mode = 'live', batchId, fields, failedAt = 0, failedCode }: BatchLineRow) {
+function toFailed({
+  requestId,
+  tenantId,
+  mode = 'live',
+  batchId,
+  entityId,
+  fields,
+  failedAt = 0,
+  failedCode,
+}: BatchLineRow) {
   const acceptedAt = Number(fields?.['acceptedAt'] ?? failedAt);
   const code = failedCode ?? 'model_unavailable';
-  return { kind: 'batch', requestId, tenantId, mode, batchId, acceptedAt, failedAt, code } as const;
+  return { kind: 'batch', requestId, tenantId, mode, batchId, entityId, acceptedAt, failedAt, code } as const;
 }
 
 async function reopenLine(
@@ -74,12 +84,11 @@ export function createFailedLines(connection: Connection) {
   const batches = batchModel(connection);
   const lines = batchLineModel(connection);
 
-  const runningKey = async ({ tenantId, batchId }: FailedLine): Promise<string | undefined> =>
-    (await batches.findOne({ _id: batchId, tenantId, status: 'in_progress' }, { keyId: 1 }).lean())?.keyId;
-
   return {
-    /** The key whose limits its batch takes from; undefined: the batch has ended. */
-    keyOf: runningKey,
+    /** Its batch, with the key whose limits it takes from; undefined: the batch has ended. */
+    batchOf: async ({ tenantId, batchId }: FailedLine) =>
+      (await batches.findOne({ _id: batchId, tenantId, status: 'in_progress' }, { keyId: 1, createdAt: 1 }).lean()) ??
+      undefined,
 
     /** In the order of their failures, from behind `after`. */
     async list(

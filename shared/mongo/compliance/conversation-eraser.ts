@@ -4,8 +4,7 @@ import type { ComplianceSubject, DeletionReport, KnownRequest } from '../../cont
 import { hideName } from '../../domain/pseudonyms.ts';
 import type { Pseudonyms } from '../../domain/pseudonyms.ts';
 import { timeOfSeq } from '../../domain/request-times.ts';
-import type { ErrorDetail } from '../../errors/error-body.ts';
-import { batchLineModel } from '../batches/batch-lines.ts';
+import { batchLineModel, ENTITY_GONE } from '../batches/batch-lines.ts';
 import type { BatchLineRow } from '../batches/batch-lines.ts';
 import { entityModel } from '../entities/entity-repository.ts';
 import type { EntityRow } from '../entities/entity-repository.ts';
@@ -20,8 +19,6 @@ import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages
 
 /** Takes conversations out of MongoDB. Each call can be repeated and returns what it has found. */
 export type ConversationEraser = ReturnType<typeof createConversationEraser>;
-
-const LINE_ERROR: ErrorDetail = { code: 'gone', message: 'The entity of this line was deleted.' };
 
 function filterOf(subject: ComplianceSubject) {
   const { entityId } = subject;
@@ -50,7 +47,7 @@ function withoutContent(
   return {
     $set: {
       state: state === 'waiting' ? ('failed' as const) : state,
-      error: LINE_ERROR,
+      error: ENTITY_GONE,
       customId: isNamed ? hideName(customId, entityId, pseudonym) : customId,
       ...(pseudonym === undefined ? {} : { entityId: pseudonym }),
     },

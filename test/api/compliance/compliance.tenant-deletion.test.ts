@@ -84,6 +84,30 @@ describe('a request that waits in its queue', () => {
 });
 
 describe('a line of a batch that waits for credits', () => {
+  it.each(['deleted', 'deleted and made anew'])(
+    'brings no entity back that was %s',
+    async (what) => {
+      const poor = await service.startTenant({ credits: 0 });
+      const [lab, api] = [createBatchLab(service), apiOf(service, poor.key)];
+      await api('put', '/entities/pupil', {});
+      const batchId = await lab.submit(poor, ['Of the entity'], { entityId: 'pupil' });
+      await lab.until(batchId, 'to wait', ({ waitingFor }) => waitingFor === 'credits');
+      await api('delete', '/entities/pupil');
+      if (what !== 'deleted') await api('put', '/entities/pupil', {});
+
+      await service.admin('post', `/tenants/${poor.tenantId}/credits`, { credits: 10_000, reason: 'test' });
+
+      await lab.until(batchId, 'to end', ({ endedAt }) => endedAt !== undefined);
+      expect(await lab.lines(batchId)).toMatchObject([{ state: 'failed', error: { code: 'gone' } }]);
+      const { status, body } = await api('get', '/entities/pupil/history');
+      expect(what === 'deleted' ? status : body.data).toEqual(what === 'deleted' ? 404 : []);
+      const later = await lab.submit(poor, ['Later'], { entityId: 'pupil' });
+      expect(await lab.until(later, 'to end', ({ endedAt }) => endedAt !== undefined)).toMatchObject({ completed: 1 });
+      expect((await api('get', '/entities/pupil/history')).body.data).toHaveLength(2);
+    },
+    60_000,
+  );
+
   it('ends with the deletion of its entity, and is not sent when there are some', async () => {
     const poor = await service.startTenant({ credits: 0 });
     const lab = createBatchLab(service);

@@ -7,6 +7,7 @@ import { startScriptedServer } from '../../support/scripted-server.ts';
 import type { ScriptedServer } from '../../support/scripted-server.ts';
 import { startService } from '../../support/service.ts';
 import type { TestService } from '../../support/service.ts';
+import { apiOf } from '../../support/tenant-api.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const POISON = 'poison';
@@ -51,6 +52,25 @@ function serve(isBroken: () => boolean): { release: () => void } {
     },
   };
 }
+
+/** docs/spec.md#replay. */
+it('a line that was given up is not replayed once its entity is deleted', async () => {
+  const { replay } = replayLab(service);
+  const tenant = await service.startTenant();
+  const api = apiOf(service, tenant.key);
+  await api('put', '/entities/pupil', {});
+  const { release } = serve(() => true);
+  const batchId = await lab.submit(tenant, [SLOW, POISON], { entityId: 'pupil' });
+  const others = setInterval(() => void lab.submit(tenant, ['More']), 500);
+  await lab.until(batchId, 'to give the line up', ({ failed }) => failed === 1, 60_000);
+  clearInterval(others);
+  await api('delete', '/entities/pupil');
+
+  const { data } = await replay({ tenant_id: tenant.tenantId, kind: 'batch' });
+  release();
+
+  expect(data).toMatchObject([{ outcome: 'skipped', reason: 'entity_deleted' }]);
+}, 120_000);
 
 /** docs/spec.md#replay. */
 it('a line that was given up is replayed while its batch runs, once, and is final afterwards', async () => {

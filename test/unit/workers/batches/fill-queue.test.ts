@@ -47,6 +47,7 @@ it('ends no line that was refused where another process may lead: that one may h
       lead.isLost = true;
       return Promise.resolve({ kind: 'refused', error: { code: 'budget_exceeded', message: 'No budget.' } });
     },
+    isDeletedSince: () => Promise.resolve(false),
     watch: { isDown: () => false, takeProbe: () => false },
     clock: systemClock,
   });
@@ -74,6 +75,7 @@ it('reads few of the large requests that are refused, and rests for the time tha
     principals: { findByKey: () => Promise.resolve(principalOf({})) },
     lines: { more: () => Promise.resolve() },
     sendLine: () => Promise.resolve({ kind: 'wait', waitFor: 'credits', ms: 2_000 }),
+    isDeletedSince: () => Promise.resolve(false),
     watch: { isDown: () => false, takeProbe: () => false },
     clock: systemClock,
   });
@@ -104,6 +106,7 @@ describe('two batches of a tenant', () => {
       principals: { findByKey: () => Promise.resolve(principalOf({})) },
       lines: { more: () => Promise.resolve() },
       sendLine: ({ requestId }) => Promise.resolve(send(requestId.split('_')[0] ?? '')),
+      isDeletedSince: () => Promise.resolve(false),
       watch: { isDown: () => false, takeProbe: () => false },
       clock: systemClock,
     });
@@ -155,6 +158,7 @@ describe('a batch of two tiers', () => {
     const lineOf = (index: number) => ({ index, requestId: `req_${index}` });
     const isDown = (tier: string) => down.has(tier);
     const fillQueue = createFillQueue({
+      isDeletedSince: () => Promise.resolve(false),
       work: {
         end: () => Promise.resolve(0),
         toSend: (_tenant, _batch, indexes) =>

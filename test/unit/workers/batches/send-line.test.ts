@@ -1,8 +1,11 @@
 import { expect, it } from '@jest/globals';
 
+import { systemClock } from '../../../../shared/lifecycle/clock.ts';
+import type { BatchRow } from '../../../../shared/mongo/batches/batch-repository.ts';
 import type { AdmissionCall, AdmissionOutcome } from '../../../../shared/requests/admission.ts';
 import { createLineTokens } from '../../../../workers/batches/line-state.ts';
-import { createSendLine } from '../../../../workers/batches/send-line.ts';
+import { openBatch } from '../../../../workers/batches/open-batch.ts';
+import { createFindSender, createSendLine } from '../../../../workers/batches/send-line.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 import { principalOf } from '../../../support/request-lab.ts';
 
@@ -40,4 +43,14 @@ it.each([
   ['its prompt alone where that is more than lines may fill', 9_000, 9_000],
 ])('a line of which nothing is known counts %s', async (_what, promptTokens, counted) => {
   expect((await callOf(promptTokens))?.countedTokens).toBe(counted);
+});
+
+it.each([
+  [0, { fault: { code: 'conflict' } }],
+  [60, { principal: { retentionSeconds: 60 } }],
+])('a batch whose tenant keeps answers for %i s by now has this sender', async (retentionSeconds, sender) => {
+  const principal = principalOf({ retentionSeconds });
+  const findSender = createFindSender({ findByKey: () => Promise.resolve(principal) }, systemClock);
+  const row = { tenantId: 'ten_1', keyId: 'key_1' } as BatchRow;
+  expect(await findSender(openBatch(row, { completed: 0, failed: 0 }))).toMatchObject(sender);
 });
