@@ -85,6 +85,8 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
   /** `number`: from 1. Returns how much it found, and the place in the order of acceptance up to which it deleted. */
   async function pass(job: ComplianceJobRow, subject: DeletedSubject, number: number, hands: JobHands) {
     const { tenantId, shard, entityId } = subject;
+    // A line of a batch may have been on its way to Redis as the pass before erased it.
+    if (number > 1) await pause(quietMs, undefined, { signal: hands.signal });
     const seq = await deps.acceptanceClock.read(shard);
     const pseudonym = entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId);
     await erasures.mark(subject, pseudonym, { seq, now: clock.now() });
@@ -93,7 +95,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     const ended = await requests.end(subject, seq, hands);
     await jobs.addToReport(job, { queued_jobs: ended });
     // Meanwhile callers read the ends of their requests, and workers write what follows an end.
-    if (ended > 0 || number > 1) await pause(quietMs, undefined, { signal: hands.signal });
+    if (ended > 0) await pause(quietMs, undefined, { signal: hands.signal });
     await requests.settled(subject, seq, hands);
     // Requests are erased before the other stores, whose contents are needed to find the requests in Redis.
     const streams = await requests.erase(subject, seq, hands);

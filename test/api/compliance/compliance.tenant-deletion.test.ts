@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
+import { timeOfSeq } from '../../../shared/domain/request-times.ts';
 import { ledgerOf, postChat } from '../../support/chat.ts';
 import { createBatchLab } from '../../support/batch-lab.ts';
 import { jobOf } from '../../support/compliance.ts';
@@ -46,6 +47,15 @@ describe('the deletion of all conversations of a tenant', () => {
     expect(service.log.errors()).toEqual([]);
     await other.receiver.close();
   }, 120_000);
+
+  it('marks once more what was accepted up to two seconds after its lines of batches were erased', async () => {
+    await one.delete({ scope: 'tenant' });
+
+    const { tenantId } = one.tenant;
+    const job = await service.models.complianceJobs.findOne({ tenantId }).lean();
+    const mark = await service.models.erasures.findOne({ tenantId }).lean();
+    expect(timeOfSeq(mark?.seq ?? 0)).toBeGreaterThan((job?.createdAt ?? Infinity) + 2_000);
+  }, 60_000);
 
   it('can be repeated, and changes no pseudonym', async () => {
     const { api, tenant } = one;
