@@ -6,15 +6,19 @@ import type { Pseudonyms } from '../../domain/pseudonyms.ts';
 import { timeOfSeq } from '../../domain/request-times.ts';
 import { batchLineModel, ENTITY_GONE } from '../batches/batch-lines.ts';
 import type { BatchLineRow } from '../batches/batch-lines.ts';
+import { batchModel } from '../batches/batch-repository.ts';
 import { entityModel } from '../entities/entity-repository.ts';
 import type { EntityRow } from '../entities/entity-repository.ts';
-import { bytesOf, createEntityRoom } from '../entities/entity-room.ts';
+import { bytesOf, createEntityRoom, entityCountModel } from '../entities/entity-room.ts';
 import { inSpace } from '../collection.ts';
 import { answerModel } from '../requests/answer-repository.ts';
+import { idempotencyModel } from '../requests/idempotency-repository.ts';
 import { requestIntentModel } from '../requests/request-intents.ts';
 import { keyModel } from '../tenants/key-repository.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
+import { webhookDeliveryModel, webhookEventModel } from '../webhooks/webhook-delivery-repository.ts';
 import { webhookModel } from '../webhooks/webhook-repository.ts';
+import { complianceJobModel } from './compliance-job-repository.ts';
 import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
 
 /** Takes conversations out of MongoDB. Each call can be repeated and returns what it has found. */
@@ -61,11 +65,19 @@ function withoutContent(
   };
 }
 
-/** Erases the rest of a closed tenant but money and its audit log: keys, webhooks with their secrets, its name and settings. */
+/** Erases the rest of a closed tenant but money, its audit log, and what it has of exports and deletions to run. */
 async function eraseAccount(connection: Connection, tenantId: string): Promise<void> {
+  const [own, id] = [{ tenantId }, { _id: 1 } as const];
   await Promise.all([
-    keyModel(connection).deleteMany({ tenantId }),
-    webhookModel(connection).deleteMany({ tenantId }),
+    keyModel(connection).deleteMany(own),
+    webhookModel(connection).deleteMany(own),
+    entityCountModel(connection).deleteMany(own),
+    complianceJobModel(connection).deleteMany({ ...own, status: { $in: ['completed', 'failed'] } }),
+    deleteInPages(webhookDeliveryModel(connection), own, id),
+    deleteInPages(webhookEventModel(connection), own, id),
+    deleteInPages(idempotencyModel(connection), own, id),
+    deleteInPages(batchLineModel(connection), own, id),
+    deleteInPages(batchModel(connection), own, id),
     tenantModel(connection).updateOne(
       { _id: tenantId },
       { $set: { name: 'Closed' }, $unset: { subject: 1, grade: 1, moderation: 1 } },
