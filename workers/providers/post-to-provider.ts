@@ -116,7 +116,7 @@ function refusalOf({ status, header }: HttpHead, body: string): ProviderError {
   const error = parseError(body);
   return new ProviderError(faultOfAnswer(status, error), `The provider answered ${status} (${error.word})`, {
     status,
-    retryAfterMs: parseRetryAfter(header('retry-after'), Date.now()),
+    retryAfterMs: parseRetryAfter(header, Date.now()),
   });
 }
 

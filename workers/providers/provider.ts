@@ -189,32 +189,38 @@ const STATUS_OF_WORD: ReadonlyMap<string, number> = new Map([
   ['overloaded_error', 529],
 ]);
 
-/** No money left, also said with 429 (OpenAI) or 400 (Anthropic): no retry helps, but another provider may. */
+/** No money left, also said with 429 (OpenAI): no retry helps, but another provider may. */
 const UNPAID_WORDS: ReadonlySet<string> = new Set(['insufficient_quota', 'billing_error']);
-const UNPAID_SENTENCE = /^Your credit balance is too low\b/;
-const UNPAID = 'billing_error';
-
-/** The prompt exceeds the model's window: OpenAI's word, and wording from Anthropic, vLLM, llama.cpp and Gemini. */
+/** The prompt exceeds the model's window: OpenAI's word. */
 const TOO_LONG = 'context_length_exceeded';
-const TOO_LONG_SENTENCE =
-  /\b(?:maximum context length|prompt is too long|exceeds? the (?:available )?context (?:size|window|length)|input token count .{0,40}exceeds the maximum)\b/i;
 /** The provider's own moderation refuses the prompt: Azure's word and OpenAI's. */
 const FILTERED = 'content_filter';
 const FILTER_WORDS: ReadonlySet<string> = new Set([FILTERED, 'content_policy_violation']);
-/** The same in the sentences of Anthropic, DeepSeek, xAI and OpenRouter; the last two say it with 403. */
-const FILTER_SENTENCE =
-  /^(?:Output blocked by content filtering policy|Content Exists Risk|Content violates usage guidelines|\S+ requires moderation on OpenRouter)\b/i;
+
+/** Errors that can only be recognized by their sentence, by our word for them. */
+const SENTENCES: readonly (readonly [word: string, sentence: RegExp])[] = [
+  // Anthropic.
+  ['billing_error', /^Your credit balance is too low\b/],
+  // Gemini and xAI, with 400.
+  ['invalid_api_key', /^(?:API key not valid|Incorrect API key provided)\b/],
+  // Anthropic, DeepSeek, xAI and OpenRouter; the last two say it with 403.
+  [
+    FILTERED,
+    /^(?:Output blocked by content filtering policy|Content Exists Risk|Content violates usage guidelines|\S+ requires moderation on OpenRouter)\b/i,
+  ],
+  // Anthropic, vLLM, llama.cpp, Gemini, xAI and TGI.
+  [
+    TOO_LONG,
+    /\b(?:maximum (?:context|prompt) length|prompt is too long|exceeds? (?:the (?:available )?)?context (?:size|window|length|limit)|input token count .{0,40}exceeds the maximum|inputs` (?:tokens \+|must have less than))/i,
+  ],
+];
 
 function isStatus(value: number): boolean {
   return Number.isInteger(value) && value >= 400 && value <= 599;
 }
 
-/** Our word for errors that can only be recognized by their sentence. */
 function wordOfSentence(message: unknown): string | undefined {
-  if (typeof message !== 'string') return undefined;
-  if (UNPAID_SENTENCE.test(message)) return UNPAID;
-  if (FILTER_SENTENCE.test(message)) return FILTERED;
-  return TOO_LONG_SENTENCE.test(message) ? TOO_LONG : undefined;
+  return SENTENCES.find(([, sentence]) => typeof message === 'string' && sentence.test(message))?.[0];
 }
 
 /** Whether OpenRouter's metadata says that the prompt was flagged. */
@@ -240,7 +246,8 @@ const PAGE = /^\s*(?:<|error code: \d)/i;
 /** Reads the body of an error status. */
 export function parseError(json: string): ErrorReply {
   try {
-    const body: unknown = JSON.parse(json);
+    // Gemini's come in a list.
+    const [body] = [JSON.parse(json) as unknown].flat();
     return readError(isRecord(body) ? (body['error'] ?? body) : undefined);
   } catch {
     return PAGE.test(json) ? { ...readError(undefined), isPage: true } : readError(undefined);
@@ -249,7 +256,9 @@ export function parseError(json: string): ErrorReply {
 
 export function faultOfAnswer(status: number, { word, isPage }: ErrorReply): ProviderFault {
   if (UNPAID_WORDS.has(word)) return 'refused';
-  const fault = faultOfStatus(status);
+  const said = faultOfStatus(status);
+  // Some say 400 about an account, and Groq says 413 about a limit per minute; their word knows better.
+  const fault = said === 'caller' ? faultOfStatus(STATUS_OF_WORD.get(word) ?? status) : said;
   // A 403 about the prompt is not about our account.
   if (FILTER_WORDS.has(word) && (fault === 'caller' || status === 403)) return 'filtered';
   // Firewalls refuse prompts that look like an attack: `DROP TABLE` is enough for some.
@@ -278,11 +287,12 @@ export function errorInAnswer(error: unknown): ProviderError {
   return new ProviderError(fault, `The provider reported an error: ${reply.word}`);
 }
 
-/** `Retry-After` in seconds or as a date; 0 if it is absent or unreadable. Milliseconds. */
-export function parseRetryAfter(header: string | undefined, now: number): number {
-  if (header === undefined) return 0;
-  const seconds = Number(header);
-  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - now;
+/** OpenAI's `Retry-After-Ms`, else `Retry-After` in seconds or as a date; 0: neither can be read. Milliseconds. */
+export function parseRetryAfter(header: HttpHead['header'], now: number): number {
+  const after = header('retry-after') ?? '';
+  const seconds = Number(after);
+  const later = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(after) - now;
+  const wait = Number(header('retry-after-ms') ?? later);
   return Number.isFinite(wait) && wait > 0 ? wait : 0;
 }
 

@@ -28,6 +28,7 @@ describe('an error inside an answer', () => {
     [{ type: 'invalid_request_error', message: 'prompt is too long: 215000 tokens > 200000 maximum' }, 'too_long'],
     [{ code: 400, message: "This model's maximum context length is 4096 tokens. However, you asked" }, 'too_long'],
     [{ code: 400, message: 'the request exceeds the available context size. try increasing it' }, 'too_long'],
+    [{ message: 'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000', code: 400 }, 'too_long'],
     [{ code: 'content_filter', message: 'The response was filtered' }, 'filtered'],
     [{ code: 'content_policy_violation', type: 'invalid_request_error' }, 'filtered'],
     [{ type: 'invalid_request_error', message: 'Output blocked by content filtering policy' }, 'filtered'],
@@ -43,6 +44,24 @@ describe('an error inside an answer', () => {
     expect(errorInAnswer({ type: 'overloaded_error', message: 'canary' }).message).toBe(
       'The provider reported an error: overloaded_error',
     );
+  });
+});
+
+describe('an error status whose body knows better', () => {
+  it.each([
+    [400, [{ error: { code: 400, message: 'API key not valid. Please pass one.', status: 'X' } }], 'refused'],
+    [400, { code: 'Client specified an invalid argument', error: 'Incorrect API key provided: xx***yy.' }, 'refused'],
+    [413, { error: { message: 'Request too large', type: 'tokens', code: 'rate_limit_exceeded' } }, 'transient'],
+    [400, [{ error: { message: 'The input token count (9) exceeds the maximum number of tokens' } }], 'too_long'],
+    [400, { error: "This model's maximum prompt length is 131072 but the request contains 200000." }, 'too_long'],
+    [
+      422,
+      { error: 'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 1 and 2' },
+      'too_long',
+    ],
+    [404, { error: { type: 'invalid_request_error' } }, 'refused'],
+  ])('is what its words say: %d %j is %s', (status, body, fault) => {
+    expect(faultOfAnswer(status, parseError(JSON.stringify(body)))).toBe(fault);
   });
 });
 
@@ -142,7 +161,11 @@ describe('Retry-After', () => {
     ['Sat, 21 Nov 2026 12:00:05 GMT', 5_000],
     ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
   ])('Retry-After of %j means %d ms', (header, expected) => {
-    expect(parseRetryAfter(header, NOW)).toBe(expected);
+    expect(parseRetryAfter((name) => (name === 'retry-after' ? header : undefined), NOW)).toBe(expected);
+  });
+
+  it('is as exact as OpenAI’s header in milliseconds, where there is one', () => {
+    expect(parseRetryAfter((name) => (name === 'retry-after' ? '2' : '40'), NOW)).toBe(40);
   });
 });
 
