@@ -119,7 +119,7 @@ const CODERS: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {
   'raw deflate': deflateRawSync,
   br: brotliCompressSync,
   zstd: zstdCompressSync,
-  ...Object.fromEntries(['Identity', '', 'utf-8'].map((name) => [name, Buffer.from])),
+  ...Object.fromEntries(['Identity', '', 'utf-8', 'none'].map((name) => [name, Buffer.from])),
 };
 export const CODINGS = Object.keys(CODERS);
 

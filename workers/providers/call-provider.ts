@@ -103,7 +103,7 @@ interface SseReader extends AnswerReader {
 }
 
 /** Reads an SSE stream; throws a ProviderError if it is larger than any answer may be. */
-function readSse(reader: ProviderStreamReader, onBytes: (() => void) | undefined, onRead: () => void): SseReader {
+function readSse(reader: ProviderStreamReader, onRead: () => void): SseReader {
   const parser = createParser({
     onEvent: ({ data, event }) => {
       readEvent(data, event, reader);
@@ -124,7 +124,6 @@ function readSse(reader: ProviderStreamReader, onBytes: (() => void) | undefined
   return {
     take(part) {
       size += part.length;
-      onBytes?.();
       if (size > STREAM_BYTES_MAX) throw new ProviderError('transient', 'The provider sent an oversized stream');
       feed(decoder.decode(part, { stream: true }));
     },
@@ -210,7 +209,7 @@ export async function callProvider(
   let end: ((isEnded: boolean) => void) | undefined;
   let hasRefused = false;
   const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
-  const call = { endpoint, headers, body, signal, scheduleRead, onHead };
+  const call = { endpoint, headers, body, signal, scheduleRead, onHead, onBytes };
   const onEvent: ProviderSink = (event) => {
     try {
       sink(event);
@@ -222,7 +221,7 @@ export async function callProvider(
   function openSse(): AnswerReader {
     const joined = joinsText ? joinText(onEvent) : { sink: onEvent, flush: () => undefined };
     const reader = openStream(joined.sink, passed);
-    const sse = readSse(reader, onBytes, joined.flush);
+    const sse = readSse(reader, joined.flush);
     // An error of the sink ends the call, however much of the answer is there.
     const isWhole = () => !hasRefused && reader.isWhole();
     end = (isEnded) => {

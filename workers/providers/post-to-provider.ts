@@ -65,23 +65,24 @@ export function readDocument(maxBytes: number): AnswerReader & { text(): string 
 }
 
 const LIMITS = { maxOutputLength: CODED_BYTES_MAX };
-const DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
-  gzip: (bytes) => unzipSync(bytes, LIMITS),
-  'x-gzip': (bytes) => unzipSync(bytes, LIMITS),
-  deflate(bytes) {
-    try {
-      return unzipSync(bytes, LIMITS);
-    } catch {
-      // Some servers leave the two bytes of the format's head out (RFC 9110 section 8.4.1.2).
-      return inflateRawSync(bytes, LIMITS);
-    }
-  },
-  br: (bytes) => brotliDecompressSync(bytes, LIMITS),
-  zstd: (bytes) => zstdDecompressSync(bytes, LIMITS),
-};
-
-/** Words in the header of a body that is in no coding. */
-const NO_CODINGS: readonly string[] = ['', 'identity', 'utf-8', 'utf8'];
+type Decoder = (bytes: Buffer) => Buffer;
+const unzip: Decoder = (bytes) => unzipSync(bytes, LIMITS);
+const DECODERS: ReadonlyMap<string, Decoder> = new Map(
+  Object.entries<Decoder>({
+    gzip: unzip,
+    'x-gzip': unzip,
+    deflate(bytes) {
+      try {
+        return unzip(bytes);
+      } catch {
+        // Some servers leave the two bytes of the format's head out (RFC 9110 section 8.4.1.2).
+        return inflateRawSync(bytes, LIMITS);
+      }
+    },
+    br: (bytes) => brotliDecompressSync(bytes, LIMITS),
+    zstd: (bytes) => zstdDecompressSync(bytes, LIMITS),
+  }),
+);
 
 interface CodedReader extends AnswerReader {
   /** The body has ended. */
@@ -89,17 +90,15 @@ interface CodedReader extends AnswerReader {
 }
 
 /** Reads a body in a coding that was not asked for: in one go at its end, because no server is known that streams so. */
-function readCoded(name: string, reader: AnswerReader): CodedReader {
+function readCoded(decoder: Decoder, reader: AnswerReader): CodedReader {
   const body = collectBody(CODED_BYTES_MAX);
   function decode(): Buffer {
     try {
-      const decoder = Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined;
-      if (decoder !== undefined) return decoder(body.bytes());
+      return decoder(body.bytes());
     } catch {
       // The coding is another one than its name says, or it was cut.
+      throw new ProviderError('transient', 'The provider sent a body in a coding that cannot be read');
     }
-    const word = /^[\w-]{1,32}$/.test(name) ? name : 'unreadable';
-    throw new ProviderError('transient', `The provider sent a body in a coding that cannot be read (${word})`);
   }
   return {
     take: body.take,
@@ -132,13 +131,13 @@ function toProviderError(error: unknown, signal: AbortSignal): unknown {
 }
 
 /**
- * Posts, and passes the body of a 200 to the reader that `onAnswer` gives; any other status rejects with the error in the
+ * Posts, and passes the body of a 2xx to the reader that `onAnswer` gives; any other status rejects with the error in the
  * answer. Resolves with whether the body has come to its end: where the answer is whole, a connection that is held, cut or
  * reset behind it, a time limit and an abort are no failure.
  */
 export async function postToProvider(
   http: HttpClient,
-  call: Omit<HttpCall, 'onHead'> & Pick<ProviderCall, 'onHead'>,
+  call: Omit<HttpCall, 'onHead'> & Pick<ProviderCall, 'onHead' | 'onBytes'>,
   onAnswer: (head: HttpHead) => AnswerReader,
   endWaitMs = END_WAIT_MS,
 ): Promise<boolean> {
@@ -149,11 +148,13 @@ export async function postToProvider(
   const reply = readDocument(ERROR_BYTES_MAX);
 
   function openReader(head: HttpHead): AnswerReader {
-    if (head.status !== 200) refused = head;
-    reader = head.status === 200 ? onAnswer(head) : reply;
-    const coding = (head.header('content-encoding') ?? '').trim().toLowerCase();
-    if (NO_CODINGS.includes(coding)) return reader;
-    coded = readCoded(coding, reader);
+    // Some gateways answer 201.
+    if (head.status >= 300) refused = head;
+    reader = refused === undefined ? onAnswer(head) : reply;
+    // A body in no coding has many names: `identity`, `utf-8`, `none`.
+    const decoder = DECODERS.get((head.header('content-encoding') ?? '').trim().toLowerCase());
+    if (decoder === undefined) return reader;
+    coded = readCoded(decoder, reader);
     return coded;
   }
 
@@ -169,6 +170,7 @@ export async function postToProvider(
           if (isWhole()) head.close(new EnoughError());
         };
         return (part) => {
+          call.onBytes?.();
           take(part);
           if (timer === undefined && seemsWhole()) timer = setTimeout(onTime, endWaitMs);
         };

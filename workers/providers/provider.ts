@@ -26,8 +26,8 @@ export interface ProviderCall {
   signal: AbortSignal;
   /** Called with the head of the answer. */
   onHead?: ((head: HttpHead) => void) | undefined;
-  /** Called for every part of a stream's body, text or not: it shows that the provider is not silent. */
-  onBytes?: () => void;
+  /** Called for every part of a body, text or not: it shows that the provider is not silent. */
+  onBytes?: (() => void) | undefined;
   /** Join text that arrives together into fewer events. Only if nobody counts pieces as tokens. */
   joinsText?: boolean;
   /** The end of the body is waited for this long once nothing of the answer is missing; a second by default. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 
 import { createAdapters } from '../../../workers/open-pipeline.ts';
 import { ProviderError } from '../../../workers/providers/provider.ts';
@@ -226,8 +226,29 @@ describe('a right answer with one deformation', () => {
         },
       );
 
-      it.each(CODINGS)('is in %s', async (coding) => {
-        expect(await ask(protocol, coded(oddDocument(right), coding), { stream })).toEqual(whole());
+      it.each(CODINGS)('is in %s, and comes with a sign of life', async (coding) => {
+        const onBytes = jest.fn();
+        const answer = coded(oddDocument(right, { status: 201 }), coding);
+
+        expect(await ask(protocol, answer, { stream, onBytes })).toEqual(whole());
+        expect(onBytes).toHaveBeenCalled();
+      });
+
+      it('is white space for now, which is a sign of life', async () => {
+        const onBytes = jest.fn();
+
+        await ask(protocol, { body: ['\n'] }, { stream, onBytes });
+        expect(onBytes).toHaveBeenCalledTimes(1);
+      });
+
+      it('is none where there is no content', async () => {
+        server.answer((res) => res.writeHead(204).end());
+        const call = callOf({ stream });
+
+        const { failure } = await readEvents((sink) =>
+          createAdapters(http)[protocol].generate(providerOf(protocol, `${server.url}/v1`), call, sink),
+        );
+        expect(failure).toMatchObject({ fault: 'transient' });
       });
 
       it.each([[[CONTINUE]], [[PROCESSING]], [[HINTS, CONTINUE]], [[CONTINUE + CONTINUE]]])(
