@@ -203,8 +203,11 @@ function tellReasoning(text: string, sink: ProviderSink): void {
   if (text !== '') sink({ kind: 'delta', ...toDelta({ reasoning_content: text }) });
 }
 
-function toolless(): ProviderError {
-  return new ProviderError('transient', 'The provider stopped for a call of a tool that it did not send');
+/** Some servers end an answer with calls like any other. */
+function reasonWith(calls: number, reason: FinishReason): FinishReason {
+  if (reason === 'tool_calls' && calls === 0)
+    throw new ProviderError('transient', 'The provider stopped for a call of a tool that it did not send');
+  return reason === 'stop' && calls > 0 ? 'tool_calls' : reason;
 }
 
 function cutShort(): ProviderError {
@@ -254,10 +257,10 @@ function openStream(sink: ProviderSink, passed: Passed): ProviderStreamReader {
   function finish(): void {
     if (ended) return;
     if (finishReason === undefined) throw cutShort();
-    if (finishReason === 'tool_calls' && calls.count() === 0) throw toolless();
+    const reason = reasonWith(calls.count(), finishReason);
     calls.endAll();
     ended = true;
-    sink({ kind: 'end', finishReason, usage: wholeUsage(usage), model });
+    sink({ kind: 'end', finishReason: reason, usage: wholeUsage(usage), model });
   }
   function tell(event: AnthropicEvent): void {
     if (event.kind === 'text' && event.text !== '') sink(event);
@@ -286,11 +289,11 @@ function openStream(sink: ProviderSink, passed: Passed): ProviderStreamReader {
 
 function readComplete(json: string, sink: ProviderSink, passed: Passed): void {
   const { text, reasoning, calls, ...end } = parseMessage(parseObject(json), passed);
-  if (end.finishReason === 'tool_calls' && calls.length === 0) throw toolless();
+  const finishReason = reasonWith(calls.length, end.finishReason);
   tellReasoning(reasoning, sink);
   if (text !== '') sink({ kind: 'text', text });
   if (calls.length > 0) sink({ kind: 'delta', ...toDelta({ tool_calls: calls }) });
-  sink({ kind: 'end', ...end });
+  sink({ kind: 'end', ...end, finishReason });
 }
 
 /** The version of the Messages API that this adapter was written for. */

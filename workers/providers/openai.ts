@@ -166,31 +166,43 @@ function pick(said: Fields, names: readonly string[]): Fields | undefined {
   return present.length === 0 ? undefined : Object.fromEntries(present.map((name) => [name, said[name]]));
 }
 
-/** Some servers write id, type and name behind the first piece as null or '', which OpenAI's client takes for another call. */
-const told = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== ''));
+function isWhole(json: string): boolean {
+  try {
+    JSON.parse(json);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
-/** Reads the calls of one answer: gives each its place, and the id, type and arguments that its server leaves out. */
+/**
+ * Reads the calls of one answer: gives each its place, and the id, type and arguments that its server leaves out. Behind
+ * the first piece some servers repeat id, type and name, which OpenAI's client joins, or write them as null or '', which
+ * it takes for another call.
+ */
 function createCallReader() {
-  /** By place. */
-  const ids: string[] = [];
-  /** By the server's index. */
-  const places = new Map<unknown, number>();
-  return (call: Fields, position: number): Fields => {
-    const { id, type } = call;
-    const index = call['index'] ?? position;
-    const kind = isRecord(call['custom']) ? 'custom' : 'function';
-    const said: Fields | undefined = isRecord(call[kind]) ? call[kind] : undefined;
-    const known = places.get(index);
-    // Gemini's server gives every call the index 0; vLLM's has given each piece of a call an id, but not its name.
-    const isNext = known === undefined || (isText(id) && id !== ids[known] && isText(said?.['name']));
-    const given = said?.['arguments'] ?? (isNext && kind === 'function' ? '' : undefined);
-    const words = given === undefined ? said : { ...said, arguments: isRecord(given) ? JSON.stringify(given) : given };
-    const whole = said === undefined ? call : { ...call, [kind]: words };
-    if (!isNext) return { ...told(whole), ...(words === undefined ? {} : { [kind]: told(words) }), index: known };
-    const place = ids.push(isText(id) ? id : newId('call')) - 1;
-    places.set(index, place);
-    return { ...whole, index: place, id: ids[place], type: isText(type) ? type : kind };
+  let count = 0;
+  /** By the server's index: each as far as it has come. */
+  const calls = new Map<unknown, { place: number; id: string; name: string; json: string }>();
+  return ({ id, type, index: given, ...fields }: Fields, position: number): Fields => {
+    const index = given ?? position;
+    const kind = isRecord(fields['custom']) ? 'custom' : 'function';
+    const { name, arguments: piece, ...words }: Fields = isRecord(fields[kind]) ? fields[kind] : {};
+    const json = isRecord(piece) ? JSON.stringify(piece) : isText(piece) ? piece : '';
+    const known = calls.get(index);
+    // Gemini's server gives every call the index 0, others give no ids; vLLM's has given each piece an id, but no name.
+    const isOther = ({ id: before, name: called, json: said }: NonNullable<typeof known>) =>
+      isText(id) ? id !== before : (name !== called || json !== '') && isWhole(said);
+    const isNext = known === undefined || (isText(name) && isOther(known));
+    const call = isNext ? { place: count++, id: isText(id) ? id : newId('call'), name: '', json: '' } : known;
+    const told = {
+      ...(isText(name) && name !== call.name ? { name } : {}),
+      ...(json !== '' || (isNext && kind === 'function') ? { arguments: json } : {}),
+      ...words,
+    };
+    calls.set(index, { ...call, name: call.name + (told.name ?? ''), json: call.json + json });
+    const begun = isNext ? { id: call.id, type: isText(type) ? type : kind } : {};
+    return { index: call.place, ...begun, ...fields, ...(isRecord(fields[kind]) ? { [kind]: told } : {}) };
   };
 }
 
@@ -276,7 +288,9 @@ function endOf({ finishReason, usage, model, hasText, hasCalls, isRefusal, unkno
   const isOddCall = finishReason === 'tool_calls' && !hasCalls;
   if (isOddCall && !hasText)
     throw new ProviderError('transient', 'The provider answered with a tool call, although no tool was offered');
-  const reason = isOddCall ? 'stop' : finishReason;
+  // OpenAI itself says `stop` where the caller has named the tool.
+  const called = finishReason === 'stop' && hasCalls ? 'tool_calls' : finishReason;
+  const reason = isOddCall ? 'stop' : called;
   return {
     kind: 'end',
     finishReason: isRefusal && reason === 'stop' ? 'content_filter' : reason,

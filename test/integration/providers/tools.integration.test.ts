@@ -134,6 +134,28 @@ describe('a provider that calls tools', () => {
     expect(later).toBe('[{"tool_calls":[{"index":0,"function":{"arguments":"{"}}]}]');
   });
 
+  it('leaves out what later pieces of a call repeat, which OpenAI’s client joins; a name may come in pieces', async () => {
+    const piece = (name: string, args: string) =>
+      chunk(call(0, { id: 'a', type: 'function', function: { name, arguments: args } }));
+    const stream = data(piece('wea', ''), piece('ther', '{'), piece('weather', '}'), chunk({}, 'tool_calls'), '[DONE]');
+
+    expect(linesOf(await ask('openai', stream, { passed: PASSED })).slice(1)).toEqual([
+      '[{"tool_calls":[{"index":0,"function":{"name":"ther","arguments":"{"}}]}]',
+      '[{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}]',
+    ]);
+  });
+
+  it.each([
+    ['openai', OPENAI_STREAM],
+    ['openai', OPENAI_DOCUMENT],
+    ['anthropic', ANTHROPIC_STREAM],
+    ['anthropic', ANTHROPIC_DOCUMENT],
+  ] as const)('may call that an ordinary end, which it is not: %s %#', async (kind, body) => {
+    const ended = body.replace(/_reason":"\w+"/, `_reason":"stop"`);
+
+    expect((await ask(kind, ended, { passed: PASSED })).events.at(-1)).toMatchObject({ finishReason: 'tool_calls' });
+  });
+
   const called = (...calls: unknown[]) => chunk({ tool_calls: calls });
   const [first = {}, second = {}] = CALLS;
   const cut = (call: object, from: number, to?: number) => ({
@@ -157,6 +179,15 @@ describe('a provider that calls tools', () => {
     ],
     ['neither ids nor types', [called(bare('{}'))], [madeUp(bare('{}'))]],
     ['null for an id and no arguments', [called({ id: null, ...bare() })], [madeUp(bare(''))]],
+    [
+      'empty ids and no indexes',
+      [
+        called({ ...first, id: '' }),
+        called({ ...first, id: '', function: { name: 'weather', arguments: '' } }),
+        called({ ...second, id: '' }),
+      ],
+      CALLS.map((each) => madeUp({ function: each.function })),
+    ],
     ['arguments that are an object', [called(bare({ city: 'B' }))], [madeUp(bare('{"city":"B"}'))]],
     ['what is no call', [called(null, 'x', first), chunk({ tool_calls: 'x', reasoning_content: 5 })], [first]],
   ])('gives calls the form that clients read, told with %s', async (_with, chunks, calls) => {
