@@ -73,9 +73,9 @@ function errorFieldOf(error: ErrorDetail | undefined, { requestId }: AnswerHead)
 }
 
 /** The inside of another delta than text, and the fields of its choice behind it, from its line `[{…}]` or `[{…},{…}]`. */
-function otherDelta(line: string): string {
+function otherDelta(line: string, isFirst: boolean): string {
   const [fields, choice] = fieldsOf(line);
-  const delta = JSON.stringify(fields).slice(1);
+  const delta = JSON.stringify(isFirst ? { role: 'assistant', ...fields } : fields).slice(1);
   return choice === undefined ? delta : `${delta},${JSON.stringify(choice).slice(1, -1)}`;
 }
 
@@ -103,8 +103,8 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
 
   function delta(seq: number, line: string): string {
     const role = seq === 1 ? '"role":"assistant",' : '';
-    const fields = line.startsWith('[') ? otherDelta(line) : `"content":${line}}`;
-    return event(seq, `${start}${role}${fields},"finish_reason":null}]${noUsage}}`);
+    const fields = line.startsWith('[') ? otherDelta(line, seq === 1) : `${role}"content":${line}}`;
+    return event(seq, `${start}${fields},"finish_reason":null}]${noUsage}}`);
   }
 
   const usageOf = ({ usage }: Terminal) => `,"usage":${usageText(usage, form)}`;

@@ -37,6 +37,12 @@ describe('the bytes of a stream', () => {
     );
   });
 
+  it('are JSON where the first delta says nothing beside the fields of its choice', () => {
+    const [, data = ''] = createSseWriter(HEAD).events(entryOf(1, [toDelta({}, { logprobs: {} })]), 1).split('data: ');
+
+    expect(JSON.parse(data)).toMatchObject({ choices: [{ delta: { role: 'assistant' }, logprobs: {} }] });
+  });
+
   it('have no id lines on the route of OpenAI’s clients, and only finish reasons that they know', () => {
     const sse = createSseWriter(HEAD, { usage: 'last chunk' });
     const cancelled: Terminal = { ...STOP, finishReason: 'cancelled' };
