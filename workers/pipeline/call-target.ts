@@ -353,7 +353,7 @@ function createAsk(deps: CallTargetDeps, places: ReturnType<typeof createPlaces>
       await gate.end();
       return result;
     } catch (error) {
-      opened.isRefused = error instanceof ProviderError && error.fault !== 'silent' && opened.heard.pieces === 0;
+      opened.isRefused = error instanceof ProviderError && error.isRefusal && opened.heard.pieces === 0;
       throw error;
     } finally {
       gate.close();

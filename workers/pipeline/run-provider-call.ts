@@ -269,7 +269,7 @@ function assertSize(units: number, isChat: boolean): void {
 /** A provider that had another kind when the tier was set. */
 function embedderOf({ embed }: ProviderAdapter): NonNullable<ProviderAdapter['embed']> {
   if (embed !== undefined) return embed;
-  throw new ProviderError('refused', 'The provider speaks a protocol without embeddings');
+  throw new ProviderError('refused', 'The provider speaks a protocol without embeddings', { isRefusal: true });
 }
 
 function callOf(

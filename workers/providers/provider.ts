@@ -105,16 +105,19 @@ export class ProviderError extends Error {
   readonly fault: ProviderFault;
   readonly status: number | undefined;
   readonly retryAfterMs: number;
+  /** The provider said no, or was not reached: it has done no work. */
+  readonly isRefusal: boolean;
 
   constructor(
     fault: ProviderFault,
     message: string,
-    details: { status?: number; retryAfterMs?: number; cause?: unknown } = {},
+    details: { status?: number; retryAfterMs?: number; isRefusal?: boolean; cause?: unknown } = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.fault = fault;
     this.status = details.status;
     this.retryAfterMs = details.retryAfterMs ?? 0;
+    this.isRefusal = details.isRefusal ?? details.status !== undefined;
   }
 }
 
@@ -284,7 +287,7 @@ export function errorOf(value: Record<string, unknown>, isAnswer: boolean): unkn
 export function errorInAnswer(error: unknown): ProviderError {
   const reply = readError(error);
   const fault = reply.status === undefined ? 'transient' : faultOfAnswer(reply.status, reply);
-  return new ProviderError(fault, `The provider reported an error: ${reply.word}`);
+  return new ProviderError(fault, `The provider reported an error: ${reply.word}`, { isRefusal: true });
 }
 
 /** OpenAI's `Retry-After-Ms`, else `Retry-After` in seconds or as a date; 0: neither can be read. Milliseconds. */

@@ -211,7 +211,7 @@ describe('a right answer with one deformation', () => {
       it.each(RUDE_ENDS)('is not whole where its connection is %s', async (end) => {
         for (const at of [1, 20, json.length - 1]) {
           const { failure, end: ended } = await ask(protocol, { body: [json.slice(0, at)], end }, { stream });
-          expect(failure).toBeInstanceOf(ProviderError);
+          expect(failure).toMatchObject({ name: 'ProviderError', isRefusal: false });
           expect(ended).toBeUndefined();
         }
       });
@@ -269,7 +269,8 @@ describe('a right answer with one deformation', () => {
         const headers: Record<string, string> = label === '' ? {} : { 'content-type': label };
         const body = ['\ufeff{"type":"error","error":{"type":"invalid_request_error","message":"canary"}}'];
 
-        expect((await ask(protocol, { headers, body }, { stream })).failure).toMatchObject({ fault: 'caller' });
+        const { failure } = await ask(protocol, { headers, body }, { stream });
+        expect(failure).toMatchObject({ fault: 'caller', isRefusal: true });
       });
 
       it.each([undefined, ...CODINGS])('is an error status with a body in %s, whose word decides', async (coding) => {
@@ -277,7 +278,8 @@ describe('a right answer with one deformation', () => {
         const refused: OddAnswer = { status: 429, interim: [CONTINUE], body };
         const answer = coding === undefined ? refused : coded(refused, coding);
 
-        expect((await ask(protocol, answer, { stream })).failure).toMatchObject({ fault: 'refused', status: 429 });
+        const { failure } = await ask(protocol, answer, { stream });
+        expect(failure).toMatchObject({ fault: 'refused', status: 429, isRefusal: true });
       });
 
       it.each(RUDE_ENDS)('is an error status whose connection is %s behind its body', async (end) => {

@@ -88,6 +88,18 @@ describe('generate', () => {
     expect(outcome.finishReason).toBe('stop');
   });
 
+  it.each([true, false])(
+    'counts no work of a call that was refused before any text, and only of that: %s',
+    async (isRefusal) => {
+      const fault = isRefusal ? 'silent' : 'transient';
+      const generateNone = () => Promise.reject(new ProviderError(fault, 'The provider failed', { isRefusal }));
+      const { generate, run } = open({ generate: generateNone }, ['p']);
+
+      await expect(generate(run)).rejects.toThrow();
+      expect(run.answer.asks.map(({ isRefused }) => isRefused)).toEqual([isRefusal, isRefusal]);
+    },
+  );
+
   it('asks a target again that was passed over as full, once those of its priority have failed, and waits there', async () => {
     const asked: string[] = [];
     const adapter: ProviderAdapter = {

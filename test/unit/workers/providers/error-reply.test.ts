@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
+import { createEndpoint, NetworkError } from '../../../../workers/providers/http-call.ts';
+import { postToProvider, readDocument } from '../../../../workers/providers/post-to-provider.ts';
 import {
   errorInAnswer,
   faultOfAnswer,
@@ -62,6 +64,19 @@ describe('an error status whose body knows better', () => {
     [404, { error: { type: 'invalid_request_error' } }, 'refused'],
   ])('is what its words say: %d %j is %s', (status, body, fault) => {
     expect(faultOfAnswer(status, parseError(JSON.stringify(body)))).toBe(fault);
+  });
+});
+
+describe('a host that cannot be reached', () => {
+  it('is silent, and has done no work', async () => {
+    const post = () => Promise.reject(new NetworkError({ code: 'UND_ERR_CONNECT_TIMEOUT' }));
+    const http = { post, close: () => Promise.resolve() };
+    const call = { endpoint: createEndpoint('http://a/', {}), body: '', signal: new AbortController().signal };
+
+    await expect(postToProvider(http, call, () => readDocument(1))).rejects.toMatchObject({
+      fault: 'silent',
+      isRefusal: true,
+    });
   });
 });
 
