@@ -23,7 +23,7 @@ import type { ChatQueues } from '../shared/queue/queues.ts';
 import { openRedis } from '../shared/redis/connection.ts';
 import { createKeyspace } from '../shared/redis/keyspace.ts';
 import { watchMemory } from '../shared/redis/memory-watch.ts';
-import { openRedisReturn } from '../shared/redis/redis-return.ts';
+import { openRedisReturn, subscribe } from '../shared/redis/redis-return.ts';
 import { createAccountStore } from '../shared/redis/stores/account-store.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/redis/stores/breaker-store.ts';
 import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';
@@ -31,7 +31,6 @@ import { createProcessRegistry, register } from '../shared/redis/stores/process-
 import { serveProviderTests } from '../shared/redis/stores/provider-tests.ts';
 import { createLeaderLease } from '../shared/redis/stores/leader-lease.ts';
 import { createAdmissionStore } from '../shared/requests/admission-store.ts';
-import { createCancelChannel } from '../shared/requests/channels.ts';
 import { createRequestStore } from '../shared/requests/delivery-store.ts';
 import { createNoticeStore } from '../shared/requests/outbox.ts';
 import { createRequestEraser } from '../shared/requests/request-eraser.ts';
@@ -249,7 +248,6 @@ export async function composeWorker(config: Config, log: Logger, closer: Closer,
   });
   onReturn(pipeline.checkAll);
   const { runPipeline } = pipeline;
-  const cancelChannel = createCancelChannel(subscriber, keyspace, pipeline.onCancelled);
 
   const queues = openQueues(connections);
   const settlement = openSettlement({
@@ -275,7 +273,8 @@ export async function composeWorker(config: Config, log: Logger, closer: Closer,
       meet,
       directory: createShardDirectory(mongo, config.queue.shards),
       log,
-      listen: (shard) => cancelChannel.subscribe(shard),
+      // A missed message costs time only: the flag in the record counts.
+      listen: (shard) => subscribe(subscriber, keyspace.shard(shard).cancelled, pipeline.onCancelled),
       openWorkers: createOpenQueueWorkers({
         ...common,
         path,

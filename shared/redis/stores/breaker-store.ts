@@ -5,7 +5,7 @@ import type { Breaker, BreakerChange } from '../../domain/breaker.ts';
 import type { Emitter } from '../../lifecycle/event-bus.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { onResubscribed } from '../redis-return.ts';
+import { onResubscribed, subscribe } from '../redis-return.ts';
 import { createSharedStates } from './shared-states.ts';
 
 /**
@@ -18,15 +18,10 @@ export async function listenForBreakers(
   onChange: (provider: string, breaker: Breaker) => void,
   onMissed: () => void,
 ): Promise<void> {
-  const { channel } = keyspace.breakers;
-  const receive = (from: string, message: string) => {
-    if (from !== channel) return;
+  await subscribe(client, keyspace.breakers.channel, (message) => {
     const split = message.indexOf('\n');
     onChange(message.slice(0, split), parseBreaker(message.slice(split + 1)));
-  };
-  client.on('message', receive);
-  client.on('smessage', receive);
-  await (client.isCluster ? client.ssubscribe(channel) : client.subscribe(channel));
+  });
   onResubscribed(client, onMissed);
 }
 

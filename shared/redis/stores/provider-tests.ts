@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { subscribe } from '../redis-return.ts';
 import { inTime } from '../time-limits.ts';
 
 /** The part of a worker in a test: ids and names only, no key and no text. */
@@ -68,10 +69,7 @@ export async function serveProviderTests(
     if ((await redis.set(result(test.id), CLAIMED, 'PX', KEPT_MS, 'NX')) === null) return;
     await redis.set(result(test.id), JSON.stringify(await run(test)), 'PX', KEPT_MS);
   }
-  const receive = (from: string, message: string) => {
-    if (from === channel) answer(JSON.parse(message) as ProviderTest).catch(onError);
-  };
-  subscriber.on('message', receive);
-  subscriber.on('smessage', receive);
-  await (subscriber.isCluster ? subscriber.ssubscribe(channel) : subscriber.subscribe(channel));
+  await subscribe(subscriber, channel, (message) => {
+    answer(JSON.parse(message) as ProviderTest).catch(onError);
+  });
 }

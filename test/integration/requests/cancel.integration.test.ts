@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 
-import { createCancelChannel } from '../../../shared/requests/channels.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
+import { subscribe } from '../../../shared/redis/redis-return.ts';
 import { createLease, createOpenLeases } from '../../../workers/pipeline/claim.ts';
 import type { OpenLeases } from '../../../workers/pipeline/claim.ts';
 import { Stopped } from '../../../workers/pipeline/stage.ts';
 import type { Lease } from '../../../workers/pipeline/stage.ts';
 import { waitFor } from '../../support/chat.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
-import { RETENTION_MS, SHARD, openRequestLab } from '../../support/request-lab.ts';
+import { RETENTION_MS, openRequestLab } from '../../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 import { openTestRedis } from '../../support/stores.ts';
 
@@ -31,8 +31,7 @@ beforeAll(async () => {
   lab = await openRequestLab();
   subscriber = await openTestRedis('subscriber');
   leases = createOpenLeases((options) => createLease(createRecordingLog(), options));
-  const channel = createCancelChannel(subscriber, lab.keyspace, (requestId) => void leases.onCancelled(requestId));
-  await channel.subscribe(SHARD);
+  await subscribe(subscriber, lab.keys.cancelled, (requestId) => void leases.onCancelled(requestId));
 });
 afterAll(async () => {
   jest.useRealTimers();
