@@ -1,11 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises';
-
 import type { Response } from 'express';
 
 import type { Principal } from '../../shared/domain/principal.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { RecordStore, RequestRecord } from '../../shared/requests/record-store.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
+import { pollUntil } from '../../shared/lifecycle/clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { idempotencyKeyOf } from '../http/request-terms.ts';
 import type { IntentStore } from './durable-requests.ts';
@@ -31,7 +30,6 @@ export interface ChatRequestsDeps extends FindRequestDeps {
 
 /** A worker learns of a cancellation at once, or when it next renews its lease; the answer waits that long. */
 const CANCEL_WAIT_MS = 4_000;
-const CANCEL_POLL_MS = 50;
 
 /** Sends a request as it is. Many vectors in it are a download: their memory is bounded while nobody reads them. */
 async function sendRequest(
@@ -54,19 +52,6 @@ async function sendRequest(
 /** Whether a request has ended between the reading of its record and that of its events: the record is an old one then. */
 function hasEndedMeanwhile({ state }: RequestRecord, entries: readonly StreamEntry[]): boolean {
   return state !== 'done' && entries.at(-1)?.terminal !== undefined;
-}
-
-async function untilDone(
-  { records, clock }: ChatRequestsDeps,
-  principal: Principal,
-  requestId: string,
-): Promise<RequestRecord | undefined> {
-  const until = clock.now() + CANCEL_WAIT_MS;
-  for (;;) {
-    const record = await records.find(principal, requestId);
-    if (record === undefined || record.state === 'done' || clock.now() > until) return record;
-    await pause(CANCEL_POLL_MS);
-  }
 }
 
 const getChatRequest = defineEndpoint({
@@ -114,9 +99,16 @@ const cancelChatRequest = defineEndpoint({
     idempotencyKeyOf(req);
     let record = await findRequest(deps, principal, requestId, async () => {
       const known = await deps.records.cancel(principal, requestId);
-      const ended = known ? await untilDone(deps, principal, requestId) : undefined;
+      if (!known) return undefined;
+      const find = () => deps.records.find(principal, requestId);
+      const ended = await pollUntil(
+        deps.clock,
+        CANCEL_WAIT_MS,
+        find,
+        (one) => one === undefined || one.state === 'done',
+      );
       // The canceller gets the final status even with zero retention.
-      return ended === undefined ? undefined : { ...ended, isGone: false };
+      return ended && { ...ended, isGone: false };
     });
     // A Redis that comes back without the cancelling would else bring the request back, and run it.
     const concludeCancelled = () => {

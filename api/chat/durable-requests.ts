@@ -1,10 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises';
-
 import { namedUntil } from '../../shared/contracts/jobs.ts';
 import type { RequestEnvelope, StoredAnswer } from '../../shared/contracts/jobs.ts';
 import type { Space } from '../../shared/contracts/space.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
+import { pollUntil } from '../../shared/lifecycle/clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { createAnswerRepository } from '../../shared/mongo/requests/answer-repository.ts';
@@ -29,7 +28,6 @@ export type IntentStore = ReturnType<typeof createIntentStore>;
 
 /** The other call may take this long to store it. */
 const OTHER_MS = 1_500;
-const OTHER_POLL_MS = 50;
 
 function noPromise(cause: unknown): ServiceError {
   return new ServiceError(
@@ -57,12 +55,10 @@ function createIntentStore({ intents, conclude, clock, log }: IntentStoreDeps) {
      * then it may void the request. `isOver`: whether the request has ended and its answer is kept.
      */
     async waitUntilStored(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void> {
-      const until = clock.now() + OTHER_MS;
+      const isKept = async () => (await intents.find(space, requestId, clock.now())) !== undefined || (await isOver());
       try {
-        while ((await intents.find(space, requestId, clock.now())) === undefined && !(await isOver())) {
-          if (clock.now() > until) throw new Error('The request is not kept beside Redis');
-          await pause(OTHER_POLL_MS);
-        }
+        if (!(await pollUntil(clock, OTHER_MS, isKept, Boolean)))
+          throw new Error('The request is not kept beside Redis');
       } catch (cause) {
         throw noPromise(cause);
       }

@@ -1,5 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
-
 import type { Response } from 'express';
 import Joi from 'joi';
 
@@ -8,6 +6,7 @@ import { STORED_ANSWER_MS } from '../../shared/contracts/jobs.ts';
 import { LOOKUPS_PER_MINUTE } from '../../shared/contracts/tenant-fields.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { pollUntil } from '../../shared/lifecycle/clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { LedgerRepository } from '../../shared/mongo/accounts/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../shared/requests/record-store.ts';
@@ -76,7 +75,6 @@ export function lastEventId(header: string | undefined): number | undefined {
  * (docs/decisions/0007-redis-data-loss.md).
  */
 const REWRITE_MS = 1_000;
-const REWRITE_POLL_MS = 50;
 
 /** Tells whether a client has all events that there are or will be. `position`: the number of its last one. */
 export function hasAllEvents({ state, sentSeq }: RequestRecord, position: number): boolean {
@@ -92,24 +90,20 @@ export async function reached(
   look: () => Promise<RequestRecord>,
   clock: Clock,
 ): Promise<RequestRecord> {
-  const until = clock.now() + REWRITE_MS;
-  for (;;) {
-    const record = await look();
-    const { sentSeq, state } = record;
-    if (position <= sentSeq) return record;
-    if (state === 'done')
-      throw new ServiceError(
-        'invalid_request',
-        `The stream has ended with event ${sentSeq}; there is no event ${position} to go on after. Read it from the start.`,
-      );
-    if (clock.now() > until)
-      throw new ServiceError(
-        'model_unavailable',
-        `The stream has ${sentSeq} events so far, and none after event ${position}; send the same call again shortly.`,
-        { retryAfterSeconds: 1 },
-      );
-    await pause(REWRITE_POLL_MS);
-  }
+  const isKnown = ({ sentSeq, state }: RequestRecord) => position <= sentSeq || state === 'done';
+  const record = await pollUntil(clock, REWRITE_MS, look, isKnown);
+  const { sentSeq, state } = record;
+  if (position <= sentSeq) return record;
+  if (state === 'done')
+    throw new ServiceError(
+      'invalid_request',
+      `The stream has ended with event ${sentSeq}; there is no event ${position} to go on after. Read it from the start.`,
+    );
+  throw new ServiceError(
+    'model_unavailable',
+    `The stream has ${sentSeq} events so far, and none after event ${position}; send the same call again shortly.`,
+    { retryAfterSeconds: 1 },
+  );
 }
 
 const resumeQuerySchema = Joi.object<{ starting_after?: string }, true>({

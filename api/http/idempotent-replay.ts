@@ -1,16 +1,14 @@
-import { setTimeout as pause } from 'node:timers/promises';
-
 import type { Request, RequestHandler, Response } from 'express';
 
 import type { Space } from '../../shared/contracts/space.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type {
-  ClaimVerdict,
   IdempotencyClaim,
   IdempotencyRepository,
   IdempotentAnswer,
 } from '../../shared/mongo/requests/idempotency-repository.ts';
+import { pollUntil } from '../../shared/lifecycle/clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { idempotencyKeyOf, idempotencyOf } from './request-terms.ts';
 import { contextOf, principalOf } from './request-context.ts';
@@ -26,7 +24,6 @@ const SHOWN_ONCE: ReadonlySet<string> = new Set(['value', 'secret']);
 
 /** How long a second call waits for the first one under the same key. */
 const WAIT_MS = 3_000;
-const POLL_MS = 50;
 
 /** A third of the time after which a claim lapses; below it, how long a handler may run at most. */
 const RENEW_MS = 15_000;
@@ -71,16 +68,6 @@ function renewClaim({ idempotency, clock }: ReplayDeps, tenantId: string, claime
   return () => {
     clearInterval(timer);
   };
-}
-
-async function claimInTime(deps: ReplayDeps, space: Space, wanted: IdempotencyClaim): Promise<ClaimVerdict> {
-  const { clock, idempotency } = deps;
-  const until = clock.now() + WAIT_MS;
-  for (;;) {
-    const verdict = await idempotency.claim(space, wanted, clock.now());
-    if (verdict.kind !== 'running' || clock.now() > until) return verdict;
-    await pause(POLL_MS);
-  }
 }
 
 function storeAnswer(deps: ReplayDeps, res: Response, tenantId: string, claimed: IdempotencyClaim): void {
@@ -130,7 +117,8 @@ export function createReplay(
     const { tenantId } = space;
     const request = { path: req.path, body: req.body as unknown };
     const wanted = { ...(await idempotencyOf(space, family, key, request)), owner: contextOf(res).requestId };
-    const verdict = await claimInTime(deps, space, wanted);
+    const claim = () => deps.idempotency.claim(space, wanted, deps.clock.now());
+    const verdict = await pollUntil(deps.clock, WAIT_MS, claim, ({ kind }) => kind !== 'running');
     if (verdict.kind !== 'mine') await contextOf(res).discard?.();
     switch (verdict.kind) {
       case 'mine':

@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 /** Stops waiting for `call` after `limitMs` and rejects with `sentence`, as a `Fault`; what the call does may still happen. */
 export function withTimeLimit<Result>(
   call: Result | Promise<Result>,
@@ -25,6 +27,23 @@ export interface Clock {
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
+
+const POLL_MS = 50;
+
+/** Asks every 50 ms until an answer is the last one or `forMs` have passed, and resolves with the latest answer. */
+export async function pollUntil<T>(
+  clock: Clock,
+  forMs: number,
+  ask: () => Promise<T>,
+  isLast: (answer: T) => boolean,
+): Promise<T> {
+  const until = clock.now() + forMs;
+  for (;;) {
+    const answer = await ask();
+    if (isLast(answer) || clock.now() > until) return answer;
+    await pause(POLL_MS);
+  }
+}
 
 /** Runs `task` again and again, each time `pauseMs` after the last run has ended. `stop` waits for a run in progress. */
 export interface Repeating {
