@@ -48,7 +48,7 @@ function source(name: string): string {
 const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'requeue', 'restore-answer', 'import-key']);
 
 /** Scripts that only read: a server that refuses writes runs them, too. */
-const READING = new Set(['scan-records', 'place', 'read-account', 'read-states']);
+const READING = new Set(['scan-records', 'place', 'read-states']);
 
 /** The first line of a script, which tells Redis whether to run it when memory is used up, or writes are refused. */
 function firstLine(name: string): string {

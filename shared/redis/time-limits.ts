@@ -3,13 +3,17 @@ import type { RedisClient } from './connection.ts';
 import { RedisTimeoutError } from './redis-faults.ts';
 
 /**
- * The clock of the server that has `key`, by which all times of its requests go; milliseconds since the epoch. `TIME`
+ * The clock of the server that has `key`, by which all times of its requests go; microseconds since the epoch. `TIME`
  * has no key, so a cluster client would ask any server.
  */
-export async function serverTimeMs(client: RedisClient, key: string): Promise<number> {
+export async function serverTimeUs(client: RedisClient, key: string): Promise<number> {
   const [seconds, micros] = (await client.eval("return redis.call('TIME')", 1, key)) as [string, string];
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  return Number(seconds) * 1_000_000 + Number(micros);
 }
+
+/** The same in milliseconds. */
+export const serverTimeMs = async (client: RedisClient, key: string): Promise<number> =>
+  Math.floor((await serverTimeUs(client, key)) / 1000);
 
 /** If Redis is away a caller gets its 503 within 2 s. */
 export const CALL_MS = 1_500;

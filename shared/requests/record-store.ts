@@ -10,9 +10,9 @@ import type { RedisClient } from '../redis/connection.ts';
 import { acceptedKeys } from '../redis/keyspace.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 import type { ReplayLog } from '../redis/redis-return.ts';
-import { defineScript, defineTimedScript } from '../redis/scripts.ts';
+import { defineTimedScript } from '../redis/scripts.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
-import { inTime } from '../redis/time-limits.ts';
+import { inTime, serverTimeUs } from '../redis/time-limits.ts';
 
 /** Replaces the fingerprint of a body once nothing of the request is kept (answers.lua). */
 export const ERASED_FINGERPRINT = '-';
@@ -236,9 +236,8 @@ export function createRecordStore(client: RedisClient, keyspace: Keyspace, setti
 export type AcceptanceClock = ReturnType<typeof createAcceptanceClock>;
 
 export function createAcceptanceClock(client: RedisClient, keyspace: Keyspace) {
-  const readNow = defineScript(client, 'now');
   return {
     /** By the shard's clock, in microseconds: requests accepted before have a lower `seq`, later ones a higher one. */
-    read: async (shard: number): Promise<number> => Number(await readNow([keyspace.shard(shard).inflight], [])),
+    read: (shard: number): Promise<number> => serverTimeUs(client, keyspace.shard(shard).inflight),
   };
 }

@@ -30,7 +30,6 @@ const SETTLED_AT_ONCE = 1_000;
 
 export function createAccountStore(client: RedisClient, keyspace: Keyspace, limit: TimeLimit = unlimited) {
   const publish = defineScript(client, 'publish-balance');
-  const read = defineScript(client, 'read-account');
   return {
     /** A higher version replaces a lower one; charges of `settledIds` stop being pending. Safe to repeat. */
     async publishBalance(
@@ -51,15 +50,16 @@ export function createAccountStore(client: RedisClient, keyspace: Keyspace, limi
 
     /** `month`: see monthOf in shared/domain/pricing. */
     async read(shard: number, tenantId: string, month: string): Promise<AccountFigures> {
-      const reply = await limit(read([keyspace.shard(shard).account(tenantId)], [month]));
-      const values = Array.isArray(reply) ? reply.map(String) : [];
-      const figure = (index: number) => Number(values[index] ?? 0);
+      const tokens = ['ledgerTokens', 'pendingTokens', 'heldTokens'].map((name) => `${name}:${month}`);
+      const key = keyspace.shard(shard).account(tenantId);
+      const values = await limit(client.hmget(key, 'ledgerBalance', 'pending', 'held', ...tokens));
+      const [ledger = 0, pendingMicro = 0, heldMicro = 0, booked = 0, pending = 0, held = 0] = values.map(Number);
       return {
-        ledgerMicro: values[0] === undefined || values[0] === '' ? undefined : figure(0),
-        pendingMicro: figure(1),
-        heldMicro: figure(2),
-        budgetUsedTokens: figure(3) + figure(4),
-        budgetHeldTokens: figure(5),
+        ledgerMicro: values[0] === null ? undefined : ledger,
+        pendingMicro,
+        heldMicro,
+        budgetUsedTokens: booked + pending,
+        budgetHeldTokens: held,
       };
     },
   };
