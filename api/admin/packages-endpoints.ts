@@ -20,7 +20,7 @@ import {
   unixSecondsSchema,
 } from '../contract/json-schema.ts';
 import type { FieldsOf } from '../contract/json-schema.ts';
-import { PACKAGE_EXAMPLE, packageSchema, toPackageResource } from '../resources/billing/billing-resource.ts';
+import { packageResource } from '../resources/billing/billing-resource.ts';
 import { currencySchema } from './tiers/tiers-endpoints.ts';
 
 export interface PackagesDeps {
@@ -100,7 +100,7 @@ const fields = {
   object: constant('price_list'),
   currency: text('ISO 4217, lower case.'),
   price_per_million_credits: nullable(integer('Of free amounts, in minor units; null: only packages are sold.', 0)),
-  packages: listOf(packageSchema, 'Packages that are no longer sold included.'),
+  packages: listOf(packageResource.schema, 'Packages that are no longer sold included.'),
   updated_at: nullable(time('Time of the latest change')),
 };
 const priceListSchema = named('PriceList', object(fields));
@@ -110,7 +110,7 @@ function toPriceListResource({ currency, pricePerMillion, packages, updatedAt }:
     object: 'price_list',
     currency,
     price_per_million_credits: pricePerMillion,
-    packages: packages.map((row) => toPackageResource(row, currency)),
+    packages: packages.map((row) => packageResource.of(row, currency)),
     updated_at: toSecondsOrNull(updatedAt),
   } satisfies FieldsOf<typeof fields>;
 }
@@ -119,7 +119,7 @@ const EXAMPLE: ReturnType<typeof toPriceListResource> = {
   object: 'price_list',
   currency: 'usd',
   price_per_million_credits: 500,
-  packages: [PACKAGE_EXAMPLE],
+  packages: [packageResource.example],
   updated_at: 1_795_255_200,
 };
 

@@ -10,15 +10,11 @@ import type { UsageSum } from '../../shared/mongo/accounts/usage-repository.ts';
 import type { TenantRepository } from '../../shared/mongo/tenants/tenant-repository.ts';
 import { defineAdminEndpoint, exampleList, ok, SENT } from '../contract/endpoint.ts';
 import type { Answer, HandlerResult } from '../contract/endpoint.ts';
-import { named, nullable, number, object, pageSchema, text } from '../contract/json-schema.ts';
+import { field, nullable, number, resource, text } from '../contract/json-schema.ts';
 import type { FieldsOf, JsonSchema } from '../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../contract/path-parameters.ts';
 import { transactionsQuery } from '../resources/billing/billing-endpoints.ts';
-import {
-  TRANSACTION_EXAMPLE,
-  toTransactionResource,
-  transactionFields,
-} from '../resources/billing/billing-resource.ts';
+import { transactionResource } from '../resources/billing/billing-resource.ts';
 import { findTenant } from '../resources/keys/key-changes.ts';
 import { readUsage } from '../resources/usage/usage-endpoints.ts';
 import type { UsageDeps } from '../resources/usage/usage-endpoints.ts';
@@ -190,22 +186,17 @@ const getMargin = defineAdminEndpoint({
   },
 });
 
-const adminTransactionFields = {
-  ...transactionFields,
-  provider: nullable(text('Of usage: the target that answered.')),
-  model: nullable(text("The target's.")),
-  cost: nullable(number('What the provider calls cost; null: unknown, or no usage.')),
-  currency: nullable(text('Of `cost`.')),
-};
-
-const toAdminTransaction = (row: LedgerRow) =>
-  ({
-    ...toTransactionResource(row),
-    provider: row.provider ?? null,
-    model: row.model ?? null,
-    cost: row.spend === undefined ? null : row.spend.nano / 1e9,
-    currency: row.spend?.currency ?? null,
-  }) satisfies FieldsOf<typeof adminTransactionFields>;
+const adminTransactionResource = resource<[row: LedgerRow]>('AdminTransaction', {
+  ...transactionResource.fields,
+  provider: field(nullable(text('Of usage: the target that answered.')), 'openai', (row) => row.provider),
+  model: field(nullable(text("The target's.")), 'gpt-5-mini', (row) => row.model),
+  cost: field(
+    nullable(number('What the provider calls cost; null: unknown, or no usage.')),
+    0.0000201,
+    (row) => row.spend && row.spend.nano / 1e9,
+  ),
+  currency: field(nullable(text('Of `cost`.')), 'usd', (row) => row.spend?.currency),
+});
 
 const listTenantTransactions = defineAdminEndpoint({
   method: 'GET',
@@ -213,29 +204,12 @@ const listTenantTransactions = defineAdminEndpoint({
   tag: 'Usage',
   summary: "List a tenant's transactions",
   query: transactionsQuery,
-  answers: {
-    200: tabular(
-      'A page of the ledger.',
-      named('AdminTransactionList', pageSchema(named('AdminTransaction', object(adminTransactionFields)))),
-    ),
-  },
-  examples: {
-    usage: {
-      query: { type: 'usage' },
-      status: 200,
-      answer: exampleList({
-        ...TRANSACTION_EXAMPLE,
-        provider: 'openai',
-        model: 'gpt-5-mini',
-        cost: 0.0000201,
-        currency: 'usd',
-      }),
-    },
-  },
+  answers: { 200: tabular('A page of the ledger.', adminTransactionResource.listSchema) },
+  examples: { usage: { query: { type: 'usage' }, status: 200, answer: exampleList(adminTransactionResource.example) } },
   async handle({ req, res, params, query }, { ledger, tenants }: AdminUsageDeps) {
     const { _id: tenantId } = await findTenant(tenants, params.tenantId);
     const rows = await ledger.list({ tenantId, mode: 'any' }, query.type, query.list);
-    const body = toListPage(rows, query.list.limit, toAdminTransaction);
+    const body = toListPage(rows, query.list.limit, adminTransactionResource.of);
     return reply(req, res, body, () => body.data);
   },
 });

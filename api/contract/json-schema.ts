@@ -7,8 +7,15 @@ import type { ErrorCode } from '../../shared/errors/codes.ts';
 /** A schema's own name and content, attached to the reference that stands for it. */
 const NAMED = Symbol('named schema');
 
+/** The type of what fits a schema; it exists for the compiler only. */
+declare const VALUE: unique symbol;
+
 /** A schema of JSON Schema 2020-12, as used by OpenAPI 3.1. */
-export type JsonSchema = Readonly<Record<string, unknown>> & { readonly [NAMED]?: NamedSchema };
+export type JsonSchema<Value = unknown> = Readonly<Record<string, unknown>> & {
+  readonly [NAMED]?: NamedSchema;
+  readonly [VALUE]?: Value;
+};
+type ValueOf<Schema> = Schema extends JsonSchema<infer Value> ? Value : never;
 
 interface NamedSchema {
   name: string;
@@ -19,7 +26,7 @@ interface NamedSchema {
  * A schema that the document lists among its components. The result is a reference that carries the schema itself
  * along, so that referring to a schema also brings it into the document.
  */
-export function named(name: string, schema: JsonSchema): JsonSchema {
+export function named<Value>(name: string, schema: JsonSchema<Value>): JsonSchema<Value> {
   return { $ref: `#/components/schemas/${name}`, [NAMED]: { name, schema } };
 }
 
@@ -39,16 +46,19 @@ export function namedSchemasIn(value: unknown, found: Map<string, JsonSchema> = 
 export type FieldsOf<Fields> = Readonly<Record<keyof Fields, unknown>>;
 
 /** Every answer has every field, except those named in `optional`. */
-export function object(properties: Readonly<Record<string, JsonSchema>>, optional: readonly string[] = []): JsonSchema {
+export function object<Fields extends Readonly<Record<string, JsonSchema>>>(
+  properties: Fields,
+  optional: readonly string[] = [],
+): JsonSchema<{ readonly [Name in keyof Fields]: ValueOf<Fields[Name]> }> {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) };
 }
 
-export function text(description?: string): JsonSchema {
+export function text(description?: string): JsonSchema<string> {
   return { type: 'string', ...(description === undefined ? {} : { description }) };
 }
 
-export function integer(description?: string, minimum?: number): JsonSchema {
+export function integer(description?: string, minimum?: number): JsonSchema<number> {
   return {
     type: 'integer',
     ...(minimum === undefined ? {} : { minimum }),
@@ -56,20 +66,20 @@ export function integer(description?: string, minimum?: number): JsonSchema {
   };
 }
 
-export function number(description?: string): JsonSchema {
+export function number(description?: string): JsonSchema<number> {
   return { type: 'number', ...(description === undefined ? {} : { description }) };
 }
 
-export function boolean(description?: string): JsonSchema {
+export function boolean(description?: string): JsonSchema<boolean> {
   return { type: 'boolean', ...(description === undefined ? {} : { description }) };
 }
 
 /** The only value that the field can have: `object: 'list'`. */
-export function constant(value: string | boolean): JsonSchema {
+export function constant<Value extends string | boolean>(value: Value): JsonSchema<Value> {
   return { type: typeof value, const: value };
 }
 
-export function oneOf(values: readonly string[], description?: string): JsonSchema {
+export function oneOf<const Value extends string>(values: readonly Value[], description?: string): JsonSchema<Value> {
   return { type: 'string', enum: values, ...(description === undefined ? {} : { description }) };
 }
 
@@ -77,16 +87,17 @@ export function oneOf(values: readonly string[], description?: string): JsonSche
 export function oneOfType<Value extends string>(
   values: Readonly<Record<Value, true>>,
   description?: string,
-): JsonSchema {
-  return oneOf(Object.keys(values), description);
+): JsonSchema<Value> {
+  // Object.keys loses the type of the record's names.
+  return oneOf(Object.keys(values) as Value[], description);
 }
 
-export function listOf(items: JsonSchema, description?: string): JsonSchema {
+export function listOf<Item>(items: JsonSchema<Item>, description?: string): JsonSchema<readonly Item[]> {
   return { type: 'array', items, ...(description === undefined ? {} : { description }) };
 }
 
 /** Unix seconds. */
-export function time(description?: string): JsonSchema {
+export function time(description?: string): JsonSchema<number> {
   return { type: 'integer', minimum: 0, description: `${description ?? 'Time of creation'}, in Unix seconds.` };
 }
 
@@ -94,12 +105,12 @@ export function time(description?: string): JsonSchema {
 /** The pattern of the ids that `newId` makes. */
 export const idPattern = (prefix: string) => `^${prefix}_[0-9A-Za-z]{24}$`;
 
-export function id(prefix: string, description?: string): JsonSchema {
+export function id(prefix: string, description?: string): JsonSchema<string> {
   return { type: 'string', pattern: idPattern(prefix), ...(description === undefined ? {} : { description }) };
 }
 
 /** The schema or null. */
-export function nullable(schema: JsonSchema): JsonSchema {
+export function nullable<const Value>(schema: JsonSchema<Value>): JsonSchema<Value | null> {
   const { type, ...others } = schema;
   if (typeof type !== 'string') return { anyOf: [schema, { type: 'null' }] };
   const values = others['enum'];
@@ -124,6 +135,62 @@ export function pageSchema(items: JsonSchema, more: Readonly<Record<string, Json
 
 export function deletedSchema(kind: string, idSchema: JsonSchema): JsonSchema {
   return object({ id: idSchema, object: constant(kind), deleted: constant(true) });
+}
+
+/** A field of a resource: its schema, its value in the example, and how an answer's value is read from the sources. */
+export interface Field<Sources extends unknown[]> {
+  schema: JsonSchema;
+  example: unknown;
+  read(...sources: Sources): unknown;
+}
+
+/** Where the schema allows null, `read` may leave the value undefined. */
+type Readable<Value> = null extends Value ? Value | undefined : Value;
+
+export function field<Sources extends unknown[], Value>(
+  schema: JsonSchema<Value>,
+  example: NoInfer<Value>,
+  read: (...sources: Sources) => NoInfer<Readable<Value>>,
+): Field<Sources> {
+  return { schema, example, read };
+}
+
+/** The field `object`. */
+export const kind = (name: string) => field(constant(name), name, () => name);
+
+/** The fields of a resource by name, in the order of an answer. */
+export type Fields<Sources extends unknown[]> = Readonly<Record<string, Field<Sources>>> & { id: Field<Sources> };
+
+type WireObject = Readonly<Record<string, unknown>> & { id: string };
+
+export interface Resource<Sources extends unknown[]> {
+  fields: Fields<Sources>;
+  schema: JsonSchema;
+  /** Of a page. */
+  listSchema: JsonSchema;
+  example: WireObject;
+  /** The resource as an answer has it. */
+  of: (...sources: Sources) => WireObject;
+}
+
+/** A resource under its name in the document. `Sources`: what the values of an answer are read from, as a row and a time. */
+export function resource<Sources extends unknown[]>(name: string, fields: Fields<Sources>): Resource<Sources> {
+  const schema = named(name, object(schemasOf(fields)));
+  return {
+    fields,
+    schema,
+    listSchema: named(`${name}List`, pageSchema(schema)),
+    // Object.fromEntries loses the names, of which `id` is one.
+    example: eachOf(fields, ({ example }) => example) as WireObject,
+    of: (...sources) => eachOf(fields, (each) => each.read(...sources) ?? null) as WireObject,
+  };
+}
+
+/** The schemas of a resource's fields, for an answer that has further ones. */
+export const schemasOf = <Sources extends unknown[]>(fields: Fields<Sources>) => eachOf(fields, ({ schema }) => schema);
+
+function eachOf<Sources extends unknown[], Part>(fields: Fields<Sources>, partOf: (field: Field<Sources>) => Part) {
+  return Object.fromEntries(Object.entries(fields).map(([name, each]) => [name, partOf(each)]));
 }
 
 /** The value of a `time` field: Unix seconds, from milliseconds since the epoch. */

@@ -32,7 +32,7 @@ import { findTenant } from '../../resources/keys/key-changes.ts';
 import { newKeySchema, toKeySettings } from '../../resources/keys/key-settings.ts';
 import { keysEndpoints } from '../../resources/keys/keys-endpoints.ts';
 import type { KeysDeps } from '../../resources/keys/keys-endpoints.ts';
-import { apiKeyWithValueSchema, KEY_WITH_VALUE_EXAMPLE, toKeyResource } from '../../resources/keys/keys-resource.ts';
+import { apiKeyWithValueSchema, KEY_WITH_VALUE_EXAMPLE, keyResource } from '../../resources/keys/keys-resource.ts';
 import { applyStatus } from './move-steps.ts';
 import type { MoveTenant } from './move-tenant.ts';
 import {
@@ -121,7 +121,7 @@ const createTenantKey = defineAdminEndpoint({
     const { key, value } = await createKey(deps, tenant._id, toKeySettings(body, now), now);
     const { mode, scopes } = key;
     await deps.events.emit(actorIn(tenant._id), 'key.created', key._id, { mode, scopes });
-    return created({ ...toKeyResource(key, tenant, now), value });
+    return created({ ...keyResource.of(key, tenant, now), value });
   },
 });
 

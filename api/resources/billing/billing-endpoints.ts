@@ -11,19 +11,12 @@ import { defineEndpoint, ok, exampleList, json, listQuery } from '../../contract
 import type { QueryRule } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import {
-  CHECKOUT_EXAMPLE,
-  checkoutSchema,
-  PACKAGE_EXAMPLE,
+  checkoutResource,
+  packageResource,
   packageListSchema,
-  PURCHASE_EXAMPLE,
-  purchaseListSchema,
-  toCheckoutResource,
-  toPackageResource,
-  toPurchaseResource,
-  toTransactionResource,
-  TRANSACTION_EXAMPLE,
+  purchaseResource,
+  transactionResource,
   TRANSACTION_TYPES,
-  transactionListSchema,
 } from './billing-resource.ts';
 import { getBilling } from './billing-status.ts';
 import { createCheckout, mayBuy } from './create-checkout.ts';
@@ -46,7 +39,7 @@ const listBillingPackages = defineEndpoint({
     all: {
       query: { order: 'asc' },
       status: 200,
-      answer: exampleList(PACKAGE_EXAMPLE, { currency: 'usd', price_per_million_credits: 500 }),
+      answer: exampleList(packageResource.example, { currency: 'usd', price_per_million_credits: 500 }),
     },
   },
   async handle({ query }, { prices, clock }: BillingDeps) {
@@ -59,7 +52,7 @@ const listBillingPackages = defineEndpoint({
     const page = toListPage(
       pageOf(sold, query, ({ id }) => id),
       query.limit,
-      (row) => toPackageResource(row, currency),
+      (row) => packageResource.of(row, currency),
     );
     return ok({ ...page, currency, price_per_million_credits: pricePerMillion });
   },
@@ -71,14 +64,14 @@ const getCheckout = defineEndpoint({
   scopes: ['billing'],
   tag: 'Billing',
   summary: 'Retrieve a checkout',
-  answers: { 200: json('The checkout.', checkoutSchema) },
-  examples: { one: { status: 200, answer: CHECKOUT_EXAMPLE } },
+  answers: { 200: json('The checkout.', checkoutResource.schema) },
+  examples: { one: { status: 200, answer: checkoutResource.example } },
   async handle({ principal, params }, { checkouts, clock }: BillingDeps) {
     const checkout = found(
       mayBuy(principal) ? await checkouts.find(principal.tenantId, params.checkoutId) : undefined,
       'checkoutId',
     );
-    return ok(toCheckoutResource(checkout, clock.now()));
+    return ok(checkoutResource.of(checkout, clock.now()));
   },
 });
 
@@ -89,11 +82,11 @@ const listPurchases = defineEndpoint({
   tag: 'Billing',
   summary: 'List purchases',
   query: listQuery,
-  answers: { 200: json('A page of purchases.', purchaseListSchema) },
-  examples: { newest: { query: { limit: 5 }, status: 200, answer: exampleList(PURCHASE_EXAMPLE) } },
+  answers: { 200: json('A page of purchases.', purchaseResource.listSchema) },
+  examples: { newest: { query: { limit: 5 }, status: 200, answer: exampleList(purchaseResource.example) } },
   async handle({ principal, query }, { purchases }: BillingDeps) {
     const rows = mayBuy(principal) ? await purchases.list(principal.tenantId, query) : [];
-    return ok(toListPage(rows, query.limit, toPurchaseResource));
+    return ok(toListPage(rows, query.limit, purchaseResource.of));
   },
 });
 
@@ -120,20 +113,20 @@ const listTransactions = defineEndpoint({
   tag: 'Billing',
   summary: 'List transactions',
   query: transactionsQuery,
-  answers: { 200: json('A page of the ledger.', transactionListSchema) },
+  answers: { 200: json('A page of the ledger.', transactionResource.listSchema) },
   examples: {
     usage: {
       summary: 'What requests cost',
       query: { type: 'usage' },
       status: 200,
-      answer: exampleList(TRANSACTION_EXAMPLE),
+      answer: exampleList(transactionResource.example),
     },
   },
   async handle({ principal, query }, { ledger }: BillingDeps) {
     const rows = await ledger.list(overseenBy(principal), query.type, query.list);
     // The balance after an entry is the live one.
     const shown = mayBuy(principal) ? rows : rows.map((row) => ({ ...row, balanceAfterMicro: 0 }));
-    return ok(toListPage(shown, query.list.limit, toTransactionResource));
+    return ok(toListPage(shown, query.list.limit, transactionResource.of));
   },
 });
 

@@ -12,7 +12,7 @@ import { created, defineEndpoint, json, jsonBody } from '../../contract/endpoint
 import { creditsSchema } from '../../contract/json-schema.ts';
 import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
 import type { Payment } from '../../payments/payment.ts';
-import { CHECKOUT_EXAMPLE, checkoutSchema, ORDER_EXAMPLE, toCheckoutResource } from './billing-resource.ts';
+import { checkoutResource, ORDER_EXAMPLE } from './billing-resource.ts';
 import { readBalance, BALANCE_MICRO_MAX } from './billing-status.ts';
 import type { BalanceDeps } from './billing-status.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
@@ -201,9 +201,11 @@ export const createCheckout = defineEndpoint({
   summary: 'Create a checkout',
   description: `The buyer pays at \`url\`. A service that takes no payments answers 409. A test key cannot create a checkout (403). An account may call this ${CHECKOUTS_PER_MINUTE} times a minute; a checkout that is not paid is kept for 31 days.`,
   body: jsonBody('NewCheckout', bodySchema),
-  answers: { 201: json('The checkout.', checkoutSchema) },
+  answers: { 201: json('The checkout.', checkoutResource.schema) },
   errors: ['not_found'],
-  examples: { credits: { summary: 'A free amount', body: ORDER_EXAMPLE, status: 201, answer: CHECKOUT_EXAMPLE } },
+  examples: {
+    credits: { summary: 'A free amount', body: ORDER_EXAMPLE, status: 201, answer: checkoutResource.example },
+  },
   async handle({ req, res, principal, body, actor }, deps: CreateCheckoutDeps) {
     const { checkouts, payment, prices, clock } = deps;
     if (!mayBuy(principal)) {
@@ -219,7 +221,7 @@ export const createCheckout = defineEndpoint({
     if (before !== undefined) {
       const checkout = await letPay({ checkouts, payment }, before, originOf(req));
       await emitCreated(deps, actor, checkout);
-      return created(toCheckoutResource(checkout, now));
+      return created(checkoutResource.of(checkout, now));
     }
     const order = toOrder(await prices.current(), body, now);
     const { balanceMicro } = await readBalance(deps, { _id: tenantId, shard }, now);
@@ -228,6 +230,6 @@ export const createCheckout = defineEndpoint({
     const urls = { successUrl: body.success_url, cancelUrl: body.cancel_url };
     const checkout = await openCheckout({ checkouts, payment }, { checkoutId, order, urls, buyer }, now);
     await emitCreated(deps, actor, checkout);
-    return created(toCheckoutResource(checkout, now));
+    return created(checkoutResource.of(checkout, now));
   },
 });

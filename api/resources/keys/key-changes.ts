@@ -17,7 +17,7 @@ import { countSchema } from '../../contract/json-schema.ts';
 import { found } from '../../contract/path-parameters.ts';
 import type { TenantEvents } from '../../contract/tenant-events.ts';
 import { contextOf } from '../../http/request-context.ts';
-import { KEY_WITH_VALUE_EXAMPLE, apiKeyWithValueSchema, toKeyResource } from './keys-resource.ts';
+import { KEY_WITH_VALUE_EXAMPLE, apiKeyWithValueSchema, keyResource } from './keys-resource.ts';
 import type { KeyMode } from '../../../shared/contracts/space.ts';
 
 /** The grant of an API key, resolved to final numbers. */
@@ -254,6 +254,6 @@ export const rotateKey = defineEndpoint({
       });
     });
     await deps.events.emit(actor, 'key.rotated', keyId, { grace_seconds: graceSeconds });
-    return ok({ ...toKeyResource(key, tenant, now), ...(value === undefined ? {} : { value }) });
+    return ok({ ...keyResource.of(key, tenant, now), ...(value === undefined ? {} : { value }) });
   },
 });

@@ -26,14 +26,11 @@ import {
 import type { ChangeKeyDeps, RotateKeyDeps } from './key-changes.ts';
 import { keyChangesSchema, newKeySchema, toKeyChanges, toKeySettings } from './key-settings.ts';
 import {
-  apiKeyListSchema,
-  apiKeySchema,
+  keyResource,
   apiKeyWithValueSchema,
   deletedApiKeySchema,
-  KEY_EXAMPLE,
   KEY_WITH_VALUE_EXAMPLE,
   revokedKey,
-  toKeyResource,
 } from './keys-resource.ts';
 
 export type KeysDeps = ChangeKeyDeps & RotateKeyDeps;
@@ -84,7 +81,7 @@ const createKey = defineEndpoint({
     const { key, ...shownOnce } =
       before === undefined ? await insertKey(deps, tenant._id, settings, now, keyId) : { key: before };
     await deps.events.emit(actor, 'key.created', keyId, { mode: key.mode, scopes: key.scopes });
-    return created({ ...toKeyResource(key, tenant, now), ...shownOnce });
+    return created({ ...keyResource.of(key, tenant, now), ...shownOnce });
   },
 });
 
@@ -96,15 +93,15 @@ const listKeys = defineEndpoint({
   summary: 'List API keys',
   description: 'A test key lists test keys only.',
   query: listQuery,
-  answers: { 200: json('A page of keys.', apiKeyListSchema) },
+  answers: { 200: json('A page of keys.', keyResource.listSchema) },
   examples: {
-    first: { summary: 'The newest ones', query: { limit: 10 }, status: 200, answer: exampleList(KEY_EXAMPLE) },
+    first: { summary: 'The newest ones', query: { limit: 10 }, status: 200, answer: exampleList(keyResource.example) },
   },
   async handle({ principal, query }, deps: KeysDeps) {
     const tenant = await ownTenant(deps, principal);
     const rows = await deps.keys.list(overseenBy(principal), query);
     const now = deps.clock.now();
-    return ok(toListPage(rows, query.limit, (row) => toKeyResource(row, tenant, now)));
+    return ok(toListPage(rows, query.limit, (row) => keyResource.of(row, tenant, now)));
   },
 });
 
@@ -114,12 +111,12 @@ const getKey = defineEndpoint({
   scopes: ['keys'],
   tag: 'Keys',
   summary: 'Retrieve an API key',
-  answers: { 200: json('The key.', apiKeySchema) },
-  examples: { one: { status: 200, answer: KEY_EXAMPLE } },
+  answers: { 200: json('The key.', keyResource.schema) },
+  examples: { one: { status: 200, answer: keyResource.example } },
   async handle({ principal, params }, deps: KeysDeps) {
     const tenant = await ownTenant(deps, principal);
     const key = found(await deps.keys.find(overseenBy(principal), params.keyId), 'keyId');
-    return ok(toKeyResource(key, tenant, deps.clock.now()));
+    return ok(keyResource.of(key, tenant, deps.clock.now()));
   },
 });
 
@@ -131,12 +128,12 @@ const getCallingKey = defineEndpoint({
   tag: 'Keys',
   summary: 'Retrieve the calling key',
   description: 'Every valid key may read its own settings: scopes, mode, limits and expiry.',
-  answers: { 200: json('The key that the call was made with.', apiKeySchema) },
-  examples: { own: { status: 200, answer: KEY_EXAMPLE } },
+  answers: { 200: json('The key that the call was made with.', keyResource.schema) },
+  examples: { own: { status: 200, answer: keyResource.example } },
   async handle({ principal }, deps: KeysDeps) {
     const tenant = await ownTenant(deps, principal);
     const key = found(await deps.keys.find(overseenBy(principal), principal.keyId), 'keyId');
-    return ok(toKeyResource(key, tenant, deps.clock.now()));
+    return ok(keyResource.of(key, tenant, deps.clock.now()));
   },
 });
 
@@ -150,14 +147,14 @@ const updateKey = defineEndpoint({
   description:
     "`null` removes a setting: no expiry, the tenant's limits. A key keeps its mode; a change that widens it must be within the calling key's own.",
   body: jsonBody('ApiKeyChanges', keyChangesSchema),
-  answers: { 200: json('The updated key.', apiKeySchema) },
+  answers: { 200: json('The updated key.', keyResource.schema) },
   errors: ['conflict'],
   examples: {
     rename: {
       summary: 'Another name and limit',
       body: { name: 'Homework helper', rpm: 30 },
       status: 200,
-      answer: KEY_EXAMPLE,
+      answer: keyResource.example,
     },
   },
   async handle({ principal, params, body, actor }, deps: KeysDeps) {
@@ -172,7 +169,7 @@ const updateKey = defineEndpoint({
     });
     await announce();
     await deps.events.emit(actor, 'key.updated', keyId, { fields: changedFields(changes) });
-    return ok(toKeyResource(key, tenant, now));
+    return ok(keyResource.of(key, tenant, now));
   },
 });
 
@@ -184,7 +181,7 @@ const revokeKey = defineEndpoint({
   summary: 'Revoke an API key',
   description: 'The key stops working everywhere within a second. A revoked key stays in the list.',
   answers: { 200: json('The key is revoked.', deletedApiKeySchema) },
-  examples: { one: { status: 200, answer: revokedKey(KEY_EXAMPLE.id) } },
+  examples: { one: { status: 200, answer: revokedKey(keyResource.example.id) } },
   async handle({ principal, params, actor }, deps: KeysDeps) {
     const { keys, events } = deps;
     const { keyId } = params;

@@ -8,21 +8,15 @@ import { found } from '../../contract/path-parameters.ts';
 import { idForNew } from '../../http/request-context.ts';
 import { assertActive, findWebhook } from './webhook-settings.ts';
 import type { WebhooksDeps } from './webhook-settings.ts';
-import {
-  ATTEMPTED_DELIVERY_EXAMPLE,
-  DELIVERY_EXAMPLE,
-  deliveryListSchema,
-  deliverySchema,
-  toDeliveryResource,
-} from './webhooks-resource.ts';
+import { ATTEMPTED_DELIVERY_EXAMPLE, deliveryResource } from './webhooks-resource.ts';
 
 /** Each one goes to somebody else's server, and is retried for more than a day if that fails. */
 const SENDS_PER_MINUTE = 10;
 
-const attempted = json('The first attempt is made at once.', deliverySchema, ['Location']);
+const attempted = json('The first attempt is made at once.', deliveryResource.schema, ['Location']);
 
 function acceptDelivery(row: WebhookDeliveryRow) {
-  return accepted(toDeliveryResource(row), `/platform/v1/webhooks/${row.webhookId}/deliveries/${row._id}`);
+  return accepted(deliveryResource.of(row), `/platform/v1/webhooks/${row.webhookId}/deliveries/${row._id}`);
 }
 
 async function findDelivery({ webhooks }: WebhooksDeps, { tenantId, _id }: WebhookRow, deliveryId: string) {
@@ -38,7 +32,7 @@ export const testWebhook = defineEndpoint({
   ownLimit: { perMinute: SENDS_PER_MINUTE, of: 'key' },
   description: `Whatever the webhook has subscribed to; a disabled one is 409. A key may call this ${SENDS_PER_MINUTE} times a minute.`,
   answers: { 202: attempted },
-  examples: { ping: { status: 202, answer: DELIVERY_EXAMPLE } },
+  examples: { ping: { status: 202, answer: deliveryResource.example } },
   async handle({ res, principal, params }, deps: WebhooksDeps) {
     const row = await findWebhook(deps, principal, params.webhookId);
     assertActive(row);
@@ -54,12 +48,12 @@ export const listDeliveries = defineEndpoint({
   summary: 'List deliveries of a webhook',
   description: `Deliveries are kept for ${DELIVERY_KEPT_DAYS} days.`,
   query: listQuery,
-  answers: { 200: json('A page of deliveries.', deliveryListSchema) },
+  answers: { 200: json('A page of deliveries.', deliveryResource.listSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(ATTEMPTED_DELIVERY_EXAMPLE) } },
   async handle({ principal, params, query }, deps: WebhooksDeps) {
     const { tenantId, _id } = await findWebhook(deps, principal, params.webhookId);
     const rows = await deps.webhooks.deliveries.list(tenantId, _id, query);
-    return ok(toListPage(rows, query.limit, toDeliveryResource));
+    return ok(toListPage(rows, query.limit, deliveryResource.of));
   },
 });
 
@@ -69,11 +63,11 @@ export const getDelivery = defineEndpoint({
   scopes: ['webhooks'],
   tag: 'Webhooks',
   summary: 'Retrieve a delivery',
-  answers: { 200: json('The delivery.', deliverySchema) },
+  answers: { 200: json('The delivery.', deliveryResource.schema) },
   examples: { one: { status: 200, answer: ATTEMPTED_DELIVERY_EXAMPLE } },
   async handle({ principal, params }, deps: WebhooksDeps) {
     const row = await findWebhook(deps, principal, params.webhookId);
-    return ok(toDeliveryResource(await findDelivery(deps, row, params.deliveryId)));
+    return ok(deliveryResource.of(await findDelivery(deps, row, params.deliveryId)));
   },
 });
 
@@ -86,7 +80,7 @@ export const redeliver = defineEndpoint({
   ownLimit: { perMinute: SENDS_PER_MINUTE, of: 'key' },
   description: `Succeeded or not; a delivery with an attempt in progress is 409. A key may call this ${SENDS_PER_MINUTE} times a minute.`,
   answers: { 202: attempted },
-  examples: { again: { status: 202, answer: DELIVERY_EXAMPLE } },
+  examples: { again: { status: 202, answer: deliveryResource.example } },
   async handle({ principal, params }, deps: WebhooksDeps) {
     const { deliveries, queue } = deps.webhooks;
     const row = await findWebhook(deps, principal, params.webhookId);

@@ -29,11 +29,8 @@ import {
 import type { WebhookChangesBody, WebhooksDeps } from './webhook-settings.ts';
 import {
   deletedWebhookSchema,
-  toWebhookResource,
-  WEBHOOK_EXAMPLE,
+  webhookResource,
   WEBHOOK_WITH_SECRET_EXAMPLE,
-  webhookListSchema,
-  webhookSchema,
   webhookWithSecretSchema,
 } from './webhooks-resource.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -91,14 +88,14 @@ const rotateWebhookSecret = defineEndpoint({
     const row = await findWebhook(deps, principal, params.webhookId);
     const now = deps.clock.now();
     const rotatedUnder = contextOf(res).run?.name;
-    if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return ok(toWebhookResource(row, now));
+    if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return ok(webhookResource.of(row, now));
     const secret = newWebhookSecret();
     const changes = rotationOf(row, cipher.encrypt(secret, `webhooks/${row._id}`), graceSeconds * 1000, now);
     if (!(await repository.replaceSecret(row, { ...changes, rotatedUnder }))) {
       throw new ServiceError('conflict', 'The secret of this webhook is being rotated by another request; try again.');
     }
     await deps.events.emit(actor, 'webhook.secret_rotated', row._id, { grace_seconds: graceSeconds });
-    return ok({ ...toWebhookResource(await findWebhook(deps, principal, row._id), now), secret });
+    return ok({ ...webhookResource.of(await findWebhook(deps, principal, row._id), now), secret });
   },
 });
 
@@ -139,7 +136,11 @@ const createWebhook = defineEndpoint({
   answers: { 201: json('The webhook, with its secret.', webhookWithSecretSchema) },
   examples: {
     on_call: {
-      body: { url: WEBHOOK_EXAMPLE.url, events: WEBHOOK_EXAMPLE.events, description: WEBHOOK_EXAMPLE.description },
+      body: {
+        url: webhookResource.example['url'],
+        events: webhookResource.example['events'],
+        description: webhookResource.example['description'],
+      },
       status: 201,
       answer: WEBHOOK_WITH_SECRET_EXAMPLE,
     },
@@ -167,7 +168,7 @@ const createWebhook = defineEndpoint({
     await accessFlags.announce(tenantId);
     await events.emit(actor, 'webhook.created', webhookId, { url, events: types });
     // An earlier run's secret is stored encrypted and shown only once.
-    return created({ ...toWebhookResource(row, now), ...(before === undefined ? { secret } : {}) });
+    return created({ ...webhookResource.of(row, now), ...(before === undefined ? { secret } : {}) });
   },
 });
 
@@ -178,12 +179,12 @@ const listWebhooks = defineEndpoint({
   tag: 'Webhooks',
   summary: 'List webhooks',
   query: listQuery,
-  answers: { 200: json('A page of webhooks.', webhookListSchema) },
-  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(WEBHOOK_EXAMPLE) } },
+  answers: { 200: json('A page of webhooks.', webhookResource.listSchema) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(webhookResource.example) } },
   async handle({ principal, query }, { webhooks, clock }: WebhooksDeps) {
     const rows = await webhooks.repository.list(principal, query);
     const now = clock.now();
-    return ok(toListPage(rows, query.limit, (row) => toWebhookResource(row, now)));
+    return ok(toListPage(rows, query.limit, (row) => webhookResource.of(row, now)));
   },
 });
 
@@ -193,10 +194,10 @@ const getWebhook = defineEndpoint({
   scopes: ['webhooks'],
   tag: 'Webhooks',
   summary: 'Retrieve a webhook',
-  answers: { 200: json('The webhook.', webhookSchema) },
-  examples: { one: { status: 200, answer: WEBHOOK_EXAMPLE } },
+  answers: { 200: json('The webhook.', webhookResource.schema) },
+  examples: { one: { status: 200, answer: webhookResource.example } },
   async handle({ principal, params }, deps: WebhooksDeps) {
-    return ok(toWebhookResource(await findWebhook(deps, principal, params.webhookId), deps.clock.now()));
+    return ok(webhookResource.of(await findWebhook(deps, principal, params.webhookId), deps.clock.now()));
   },
 });
 
@@ -208,15 +209,20 @@ const updateWebhook = defineEndpoint({
   summary: 'Update a webhook',
   description: 'Disabling a webhook gives up the deliveries that wait for it.',
   body: jsonBody('WebhookChanges', webhookChangesSchema),
-  answers: { 200: json('The updated webhook.', webhookSchema) },
+  answers: { 200: json('The updated webhook.', webhookResource.schema) },
   examples: {
     disable: {
       summary: 'Disable',
       body: { status: 'disabled' },
       status: 200,
-      answer: { ...WEBHOOK_EXAMPLE, status: 'disabled', disabled_reason: 'request' },
+      answer: { ...webhookResource.example, status: 'disabled', disabled_reason: 'request' },
     },
-    events: { summary: 'Other events', body: { events: WEBHOOK_EXAMPLE.events }, status: 200, answer: WEBHOOK_EXAMPLE },
+    events: {
+      summary: 'Other events',
+      body: { events: webhookResource.example['events'] },
+      status: 200,
+      answer: webhookResource.example,
+    },
   },
   async handle({ principal, params, body, actor }, deps: WebhooksDeps) {
     const { webhooks, accessFlags, events, clock } = deps;
@@ -228,7 +234,7 @@ const updateWebhook = defineEndpoint({
     await accessFlags.announce(tenantId);
     if (body.status === 'disabled') await webhooks.deliveries.failPending(tenantId, _id);
     await events.emit(actor, 'webhook.updated', _id, { fields: Object.keys(body) });
-    return ok(toWebhookResource(row, clock.now()));
+    return ok(webhookResource.of(row, clock.now()));
   },
 });
 
@@ -239,7 +245,7 @@ const deleteWebhook = defineEndpoint({
   tag: 'Webhooks',
   summary: 'Delete a webhook',
   answers: { 200: json('The webhook is deleted.', deletedWebhookSchema) },
-  examples: { one: { status: 200, answer: { id: WEBHOOK_EXAMPLE.id, object: 'webhook', deleted: true } } },
+  examples: { one: { status: 200, answer: { id: webhookResource.example.id, object: 'webhook', deleted: true } } },
   async handle({ principal, params, actor }, { webhooks, accessFlags, events }: WebhooksDeps) {
     const { tenantId } = principal;
     const { webhookId } = params;
