@@ -6,8 +6,7 @@ import type { Logger } from '../../shared/logging/logger.ts';
 import { spaceFields } from '../../shared/mongo/collection.ts';
 import type { AuditRepository, AuditRow } from '../../shared/mongo/tenants/audit-repository.ts';
 import { defineEndpoint, exampleList, json, listQuery, ok } from '../contract/endpoint.ts';
-import { constant, named, object, oneOf, pageSchema, text, time, toSeconds } from '../contract/json-schema.ts';
-import type { FieldsOf } from '../contract/json-schema.ts';
+import { field, kind, named, oneOf, pageSchema, resource, text, time, toSeconds } from '../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../contract/path-parameters.ts';
 import { HAPPENS_ONCE, targetInLog } from '../contract/tenant-events.ts';
 import type { TenantEventListener } from '../contract/tenant-events.ts';
@@ -16,43 +15,25 @@ export interface AuditLogDeps {
   audit: AuditRepository;
 }
 
-const fields = {
-  id: text(),
-  object: constant('audit_log.entry'),
-  created_at: time('Time of the event'),
-  actor: text('The id of the API key, `administrator`, or `payment`.'),
-  mode: oneOf(KEY_MODES, '`test`: a test key did it.'),
-  action: text('What was done: `key.revoked`.'),
-  target: text('The id of the resource.'),
-  request_id: text('The request that did it.'),
-  details: { type: 'object', description: 'Details for an auditor.' },
-};
-
-function toEntry(row: AuditRow) {
-  return {
-    id: row._id,
-    object: 'audit_log.entry',
-    created_at: toSeconds(row.createdAt),
-    actor: row.actor,
-    mode: row.mode ?? 'live',
-    action: row.action,
-    target: row.target,
-    request_id: row.requestId,
-    details: row.details,
-  } satisfies FieldsOf<typeof fields>;
-}
-
-const EXAMPLE: ReturnType<typeof toEntry> = {
-  id: 'aud_6tR8eW1qA3sD5fG7hJ9kL2zX',
-  object: 'audit_log.entry',
-  created_at: 1_795_255_200,
-  actor: PATH_PARAMETERS.keyId.example,
-  mode: 'live',
-  action: 'key.rotated',
-  target: PATH_PARAMETERS.keyId.example,
-  request_id: PATH_PARAMETERS.requestId.example,
-  details: { grace_seconds: 3_600 },
-};
+const entryResource = resource<[row: AuditRow]>('AuditLogEntry', {
+  id: field(text(), 'aud_6tR8eW1qA3sD5fG7hJ9kL2zX', (row) => row._id),
+  object: kind('audit_log.entry'),
+  created_at: field(time('Time of the event'), 1_795_255_200, (row) => toSeconds(row.createdAt)),
+  actor: field(
+    text('The id of the API key, `administrator`, or `payment`.'),
+    PATH_PARAMETERS.keyId.example,
+    (row) => row.actor,
+  ),
+  mode: field(oneOf(KEY_MODES, '`test`: a test key did it.'), 'live', (row) => row.mode ?? 'live'),
+  action: field(text('What was done: `key.revoked`.'), 'key.rotated', (row) => row.action),
+  target: field(text('The id of the resource.'), PATH_PARAMETERS.keyId.example, (row) => row.target),
+  request_id: field(text('The request that did it.'), PATH_PARAMETERS.requestId.example, (row) => row.requestId),
+  details: field(
+    { type: 'object', description: 'Details for an auditor.' },
+    { grace_seconds: 3_600 },
+    (row) => row.details,
+  ),
+});
 
 const listAuditLog = defineEndpoint({
   method: 'GET',
@@ -63,12 +44,10 @@ const listAuditLog = defineEndpoint({
   description:
     'On keys, entities, credits, webhooks and the tenant. An entry is never changed or deleted. A live key sees what all keys have done, a test key what test keys have.',
   query: listQuery,
-  answers: {
-    200: json('A page of entries.', named('AuditLogList', pageSchema(named('AuditLogEntry', object(fields))))),
-  },
-  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(EXAMPLE) } },
+  answers: { 200: json('A page of entries.', named('AuditLogList', pageSchema(entryResource.schema))) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(entryResource.example) } },
   async handle({ principal, query }, { audit }: AuditLogDeps) {
-    return ok(toListPage(await audit.list(overseenBy(principal), query), query.limit, toEntry));
+    return ok(toListPage(await audit.list(overseenBy(principal), query), query.limit, entryResource.of));
   },
 });
 

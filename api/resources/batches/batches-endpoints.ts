@@ -13,7 +13,7 @@ import { chatWireSchema } from '../../chat/chat-body.ts';
 import { completionsWireSchema } from '../../chat/completions-body.ts';
 import type { RelayTimes } from '../../relay/answer.ts';
 import { getBatchResults } from './batch-results.ts';
-import { BATCH_EXAMPLE, batchListSchema, batchSchema, toBatchResource } from './batches-resource.ts';
+import { batchResource } from './batches-resource.ts';
 import { batchFieldsSchema } from './read-batch.ts';
 import { startReceived } from './receive-batch.ts';
 import { batchItemSchema } from './to-line.ts';
@@ -42,7 +42,7 @@ const ITEMS = [
 ];
 const LINES = ITEMS.map((item) => `${JSON.stringify(item)}\n`).join('');
 const ACCEPTED = {
-  ...BATCH_EXAMPLE,
+  ...batchResource.example,
   request_counts: { total: 2, completed: 0, failed: 0 },
   started_at: null,
   estimated_completion_at: null,
@@ -65,11 +65,11 @@ const createBatch = defineEndpoint({
     // The body was already read and stored while it arrived (receive-batch.ts).
     read: () => undefined,
   },
-  answers: { 202: json('The batch; its state is at `Location`.', batchSchema, ['Location']) },
+  answers: { 202: json('The batch; its state is at `Location`.', batchResource.schema, ['Location']) },
   examples: {
     inline: {
       summary: 'As JSON',
-      body: { requests: ITEMS, metadata: BATCH_EXAMPLE.metadata },
+      body: { requests: ITEMS, metadata: batchResource.example['metadata'] },
       status: 202,
       answer: ACCEPTED,
     },
@@ -84,7 +84,7 @@ const createBatch = defineEndpoint({
   async handle({ res, actor }, { events, clock }: BatchesDeps) {
     const row = await startReceived(res);
     await events.emit(actor, 'batch.created', row._id, { requests: row.total });
-    return accepted(toBatchResource(row, clock.now()), `/platform/v1/batches/${row._id}`);
+    return accepted(batchResource.of(row, clock.now()), `/platform/v1/batches/${row._id}`);
   },
 });
 
@@ -95,11 +95,11 @@ const listBatches = defineEndpoint({
   tag: 'Batches',
   summary: 'List batches',
   query: listQuery,
-  answers: { 200: json('A page of batches.', batchListSchema) },
-  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(BATCH_EXAMPLE) } },
+  answers: { 200: json('A page of batches.', batchResource.listSchema) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(batchResource.example) } },
   async handle({ principal, query }, { batches, clock }: BatchesDeps) {
     const rows = await batches.list(principal, query);
-    return ok(toListPage(rows, query.limit, (row) => toBatchResource(row, clock.now())));
+    return ok(toListPage(rows, query.limit, (row) => batchResource.of(row, clock.now())));
   },
 });
 
@@ -109,11 +109,11 @@ const getBatch = defineEndpoint({
   scopes: ['chat'],
   tag: 'Batches',
   summary: 'Retrieve a batch',
-  answers: { 200: json('The batch.', batchSchema) },
-  examples: { one: { status: 200, answer: BATCH_EXAMPLE } },
+  answers: { 200: json('The batch.', batchResource.schema) },
+  examples: { one: { status: 200, answer: batchResource.example } },
   async handle({ principal, params }, { batches, clock }: BatchesDeps) {
     const row = found(await batches.find(principal, params.batchId), 'batchId');
-    return ok(toBatchResource(row, clock.now()));
+    return ok(batchResource.of(row, clock.now()));
   },
 });
 
@@ -124,11 +124,16 @@ const cancelBatch = defineEndpoint({
   tag: 'Batches',
   summary: 'Cancel a batch',
   description: 'Requests in progress run to their end; the others are not sent. A batch that has ended stays as it is.',
-  answers: { 200: json('The batch.', batchSchema) },
+  answers: { 200: json('The batch.', batchResource.schema) },
   examples: {
     running: {
       status: 200,
-      answer: { ...BATCH_EXAMPLE, status: 'cancelling', estimated_completion_at: null, cancelled_at: 1_795_255_260 },
+      answer: {
+        ...batchResource.example,
+        status: 'cancelling',
+        estimated_completion_at: null,
+        cancelled_at: 1_795_255_260,
+      },
     },
   },
   async handle({ principal, params, actor }, { batches, batchQueue, events, clock }: BatchesDeps) {
@@ -140,7 +145,7 @@ const cancelBatch = defineEndpoint({
       await inTime(batchQueue.close(cancelled.batch.shard, batchId)).catch(() => undefined);
       await events.emit(actor, 'batch.cancelled', batchId);
     }
-    return ok(toBatchResource(cancelled.batch, clock.now()));
+    return ok(batchResource.of(cancelled.batch, clock.now()));
   },
 });
 

@@ -2,20 +2,20 @@ import { isEndedBatch } from '../../../shared/contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../../shared/contracts/batches.ts';
 import type { BatchRow } from '../../../shared/mongo/batches/batch-repository.ts';
 import {
-  constant,
+  field,
   id,
   integer,
+  kind,
   named,
   nullable,
   object,
   oneOf,
   oneOfType,
-  pageSchema,
+  resource,
   time,
   toSeconds,
   toSecondsOrNull,
 } from '../../contract/json-schema.ts';
-import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 
 export const batchStatusSchema = named(
@@ -45,29 +45,6 @@ const waitSchema = oneOfType<BatchWait>(
   'What keeps the next request from being sent.',
 );
 
-const fields = {
-  id: id('batch'),
-  object: constant('batch'),
-  created_at: time(),
-  status: batchStatusSchema,
-  request_counts: object({
-    total: integer(undefined, 0),
-    completed: integer(undefined, 0),
-    failed: integer(undefined, 0),
-  }),
-  waiting_for: nullable(waitSchema),
-  metadata: { type: ['object', 'null'], description: "The batch's own `metadata`." },
-  key_id: id('key'),
-  mode: oneOf(['live', 'test']),
-  started_at: nullable(time('Time at which the first request was sent')),
-  expires_at: nullable(time('Time from which no request is sent any more')),
-  estimated_completion_at: nullable(time('Time at which the last request may end, at the pace so far')),
-  cancelled_at: nullable(time('Time of the cancellation')),
-  completed_at: nullable(time('Time at which the last request ended')),
-};
-export const batchSchema = named('Batch', object(fields));
-export const batchListSchema = named('BatchList', pageSchema(batchSchema));
-
 /** A batch that is cancelled while it arrives ends once it has arrived completely. */
 function statusOf({ status, cancelledAt }: BatchRow): BatchRow['status'] {
   return status === 'validating' && cancelledAt !== undefined ? 'cancelling' : status;
@@ -80,38 +57,37 @@ function estimatedEnd({ status, startedAt, total, completed, failed, expiresAt }
   return Math.min(expiresAt, startedAt + ((now - startedAt) * total) / ended);
 }
 
-export function toBatchResource(row: BatchRow, now: number) {
-  return {
-    id: row._id,
-    object: 'batch',
-    created_at: toSeconds(row.createdAt),
-    status: statusOf(row),
-    request_counts: { total: row.total, completed: row.completed, failed: row.failed },
-    waiting_for: isEndedBatch(row.status) ? null : row.waitingFor,
-    metadata: row.metadataJson === undefined ? null : (JSON.parse(row.metadataJson) as object),
-    key_id: row.keyId,
-    mode: row.mode,
-    started_at: toSecondsOrNull(row.startedAt),
-    expires_at: toSeconds(row.expiresAt),
-    estimated_completion_at: toSecondsOrNull(estimatedEnd(row, now)),
-    cancelled_at: toSecondsOrNull(row.cancelledAt),
-    completed_at: toSecondsOrNull(row.endedAt),
-  } satisfies FieldsOf<typeof fields>;
-}
-
-export const BATCH_EXAMPLE: ReturnType<typeof toBatchResource> = {
-  id: PATH_PARAMETERS.batchId.example,
-  object: 'batch',
-  created_at: 1_795_255_200,
-  status: 'in_progress',
-  request_counts: { total: 2, completed: 1, failed: 0 },
-  waiting_for: null,
-  metadata: { job: 'nightly' },
-  key_id: PATH_PARAMETERS.keyId.example,
-  mode: 'live',
-  started_at: 1_795_255_201,
-  expires_at: 1_795_341_600,
-  estimated_completion_at: 1_795_255_203,
-  cancelled_at: null,
-  completed_at: null,
-};
+export const batchResource = resource<[row: BatchRow, now: number]>('Batch', {
+  id: field(id('batch'), PATH_PARAMETERS.batchId.example, (row) => row._id),
+  object: kind('batch'),
+  created_at: field(time(), 1_795_255_200, (row) => toSeconds(row.createdAt)),
+  status: field(batchStatusSchema, 'in_progress', statusOf),
+  request_counts: field(
+    object({ total: integer(undefined, 0), completed: integer(undefined, 0), failed: integer(undefined, 0) }),
+    { total: 2, completed: 1, failed: 0 },
+    ({ total, completed, failed }) => ({ total, completed, failed }),
+  ),
+  waiting_for: field(nullable(waitSchema), null, (row) => (isEndedBatch(row.status) ? null : row.waitingFor)),
+  metadata: field(
+    { type: ['object', 'null'], description: "The batch's own `metadata`." },
+    { job: 'nightly' },
+    ({ metadataJson }) => (metadataJson === undefined ? null : JSON.parse(metadataJson)),
+  ),
+  key_id: field(id('key'), PATH_PARAMETERS.keyId.example, (row) => row.keyId),
+  mode: field(oneOf(['live', 'test']), 'live', (row) => row.mode),
+  started_at: field(nullable(time('Time at which the first request was sent')), 1_795_255_201, (row) =>
+    toSecondsOrNull(row.startedAt),
+  ),
+  expires_at: field(nullable(time('Time from which no request is sent any more')), 1_795_341_600, (row) =>
+    toSeconds(row.expiresAt),
+  ),
+  estimated_completion_at: field(
+    nullable(time('Time at which the last request may end, at the pace so far')),
+    1_795_255_203,
+    (row, now) => toSecondsOrNull(estimatedEnd(row, now)),
+  ),
+  cancelled_at: field(nullable(time('Time of the cancellation')), null, (row) => toSecondsOrNull(row.cancelledAt)),
+  completed_at: field(nullable(time('Time at which the last request ended')), null, (row) =>
+    toSecondsOrNull(row.endedAt),
+  ),
+});

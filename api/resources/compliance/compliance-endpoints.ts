@@ -18,14 +18,8 @@ import type { ComplianceDeps, SubjectBody } from './compliance-jobs.ts';
 import {
   COMPLETE_DELETION_EXAMPLE,
   COMPLETE_EXPORT_EXAMPLE,
-  DELETION_EXAMPLE,
-  deletionListSchema,
-  deletionSchema,
-  EXPORT_EXAMPLE,
-  exportListSchema,
-  exportSchema,
-  toDeletionResource,
-  toExportResource,
+  deletionResource,
+  exportResource,
 } from './compliance-resource.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
@@ -115,28 +109,19 @@ const downloadExport = defineEndpoint({
   },
 });
 
-/** The texts, schemas and examples of each kind of job. */
+/** The texts, fields and examples of each kind of job. */
 const SHOWN = {
-  export: {
-    one: 'an export',
-    answer: 'The export.',
-    schema: exportSchema,
-    listSchema: exportListSchema,
-    example: COMPLETE_EXPORT_EXAMPLE,
-    toResource: toExportResource,
-  },
+  export: { one: 'an export', answer: 'The export.', resource: exportResource, example: COMPLETE_EXPORT_EXAMPLE },
   deletion: {
     one: 'a deletion',
     answer: 'The deletion, with how much was found in each store.',
-    schema: deletionSchema,
-    listSchema: deletionListSchema,
+    resource: deletionResource,
     example: COMPLETE_DELETION_EXAMPLE,
-    toResource: toDeletionResource,
   },
 } as const;
 
 const listJobs = (kind: ComplianceKind) => {
-  const { listSchema, example, toResource } = SHOWN[kind];
+  const { resource, example } = SHOWN[kind];
   return defineEndpoint({
     method: 'GET',
     path: `/compliance/${kind}s`,
@@ -144,27 +129,27 @@ const listJobs = (kind: ComplianceKind) => {
     tag: 'Compliance',
     summary: `List ${kind}s`,
     query: listQuery,
-    answers: { 200: json(`A page of ${kind}s.`, listSchema) },
+    answers: { 200: json(`A page of ${kind}s.`, resource.listSchema) },
     examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(example) } },
     async handle({ principal, query }, { compliance }: ComplianceDeps) {
       const rows = await compliance.jobs.list(principal, kind, query);
-      return ok(toListPage<ComplianceJobRow, { id: string }>(rows, query.limit, toResource));
+      return ok(toListPage(rows, query.limit, resource.of));
     },
   });
 };
 
 const getJob = (kind: ComplianceKind) => {
-  const { one, answer, schema, example, toResource } = SHOWN[kind];
+  const { one, answer, resource, example } = SHOWN[kind];
   return defineEndpoint({
     method: 'GET',
     path: `/compliance/${kind}s/:${kind}Id`,
     scopes: ['compliance'],
     tag: 'Compliance',
     summary: `Retrieve ${one}`,
-    answers: { 200: json(answer, schema) },
+    answers: { 200: json(answer, resource.schema) },
     examples: { one: { status: 200, answer: example } },
     async handle({ principal, params }, deps: ComplianceDeps) {
-      return ok(toResource(await findJob(deps, principal, kind, params[`${kind}Id`])));
+      return ok(resource.of(await findJob(deps, principal, kind, params[`${kind}Id`])));
     },
   });
 };
@@ -177,26 +162,26 @@ const createExport = defineEndpoint({
   summary: 'Create an export of data',
   description: `Of one entity, or of the whole tenant: of live data with a live key, of test data with a test key. At most ${OPEN_MAX.export} of each are in progress (409). Files are kept for seven days, of each kind the latest ${ARCHIVES_KEPT.tenant} of the whole tenant and the latest ${ARCHIVES_KEPT.entity} of entities.`,
   body: jsonBody('NewComplianceExport', Joi.object<SubjectBody, true>(subjectFields).required()),
-  answers: { 202: json('The export; its state is at `Location`.', exportSchema, ['Location']) },
+  answers: { 202: json('The export; its state is at `Location`.', exportResource.schema, ['Location']) },
   examples: {
     entity: {
       summary: 'Of one entity',
       body: { scope: 'entity', entity_id: 'pupil-7' },
       status: 202,
-      answer: EXPORT_EXAMPLE,
+      answer: exportResource.example,
     },
     tenant: {
       summary: 'Of the tenant',
       body: { scope: 'tenant' },
       status: 202,
-      answer: { ...EXPORT_EXAMPLE, scope: 'tenant', entity_id: null },
+      answer: { ...exportResource.example, scope: 'tenant', entity_id: null },
     },
   },
   async handle({ res, principal, body, actor }, deps: ComplianceDeps) {
     const job = newJob('export', body, { res, principal }, deps.clock.now());
     const before = await startedBefore(deps, { res, principal }, job);
     await startJob(deps, job, before, actor);
-    return accepted(toExportResource(before ?? job), `/platform/v1/compliance/exports/${job._id}`);
+    return accepted(exportResource.of(before ?? job), `/platform/v1/compliance/exports/${job._id}`);
   },
 });
 
@@ -231,13 +216,13 @@ const createDeletion = defineEndpoint({
   summary: 'Create a deletion of data',
   description: `Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities. A live key deletes live and test data, a test key test data alone. A tenant has at most one deletion of all entities and ${OPEN_MAX.deletion} of single ones in progress (409), and as many of test keys. A deletion of the same entity that has not begun is answered again.`,
   body: jsonBody('NewComplianceDeletion', newDeletionSchema),
-  answers: { 202: json('The deletion; its state is at `Location`.', deletionSchema, ['Location']) },
+  answers: { 202: json('The deletion; its state is at `Location`.', deletionResource.schema, ['Location']) },
   examples: {
     entity: {
       summary: 'Of one entity',
-      body: { scope: 'entity', entity_id: 'pupil-7', reason: DELETION_EXAMPLE.reason },
+      body: { scope: 'entity', entity_id: 'pupil-7', reason: deletionResource.example['reason'] },
       status: 202,
-      answer: DELETION_EXAMPLE,
+      answer: deletionResource.example,
     },
   },
   async handle({ res, principal, body, actor }, deps: ComplianceDeps) {
@@ -252,7 +237,7 @@ const createDeletion = defineEndpoint({
     const before = (await startedBefore(deps, { res, principal }, job)) ?? (await sameQueued(deps, principal, job));
     await startJob(deps, before ?? row, before, actor);
     const started = before ?? row;
-    return accepted(toDeletionResource(started), `/platform/v1/compliance/deletions/${started._id}`);
+    return accepted(deletionResource.of(started), `/platform/v1/compliance/deletions/${started._id}`);
   },
 });
 

@@ -35,14 +35,9 @@ import { contextOf, createdBefore } from '../../http/request-context.ts';
 import {
   deletedEntitySchema,
   deletedHistorySchema,
-  ENTITY_EXAMPLE,
-  entityListSchema,
-  entityMessageListSchema,
-  entitySchema,
-  MESSAGE_EXAMPLE,
+  entityResource,
+  messageResource,
   numberMessages,
-  toEntityResource,
-  toMessageResource,
 } from './entities-resource.ts';
 
 const NAME_CHARACTERS_MAX = 256;
@@ -140,20 +135,20 @@ const createEntity = defineEndpoint({
   summary: 'Create an entity',
   description: 'A chat request with an unknown `entity_id` creates the entity as well.',
   body: jsonBody('NewEntity', newEntitySchema),
-  answers: { 201: json('The entity.', entitySchema) },
+  answers: { 201: json('The entity.', entityResource.schema) },
   examples: {
     full: {
       summary: 'With what applies to its conversations',
       body: { entity_id: 'pupil-8', subject: 'English', grade: '5', name: 'Mia', metadata: { class: '5b' } },
       status: 201,
-      answer: { ...ENTITY_EXAMPLE, id: 'pupil-8', entity_id: 'pupil-8' },
+      answer: { ...entityResource.example, id: 'pupil-8', entity_id: 'pupil-8' },
     },
     bare: {
       summary: 'The id alone',
       body: { entity_id: 'pupil-9' },
       status: 201,
       answer: {
-        ...ENTITY_EXAMPLE,
+        ...entityResource.example,
         id: 'pupil-9',
         entity_id: 'pupil-9',
         subject: null,
@@ -169,14 +164,14 @@ const createEntity = defineEndpoint({
     const createdAt = clock.now();
     const run = contextOf(res).run?.name;
     const before = await createdBefore(res, () => entities.findCreated(principal, entityId, run ?? ''));
-    if (before !== undefined) return created(toEntityResource(before));
+    if (before !== undefined) return created(entityResource.of(before));
     const made = { createdAt, ...(run === undefined ? {} : { createdUnder: run }) };
     if (!(await entities.insert(principal, entityId, fields, made))) {
       throw new ServiceError('conflict', 'There is an entity with this entity_id; change it with PUT or PATCH.', {
         param: 'entity_id',
       });
     }
-    return created(toEntityResource({ entityId, createdAt, ...fields }));
+    return created(entityResource.of({ entityId, createdAt, ...fields }));
   },
 });
 
@@ -187,10 +182,10 @@ const listEntities = defineEndpoint({
   tag: 'Entities',
   summary: 'List entities',
   query: entityListQuery,
-  answers: { 200: json('A page of entities.', entityListSchema) },
-  examples: { first: { query: { limit: 50, order: 'asc' }, status: 200, answer: exampleList(ENTITY_EXAMPLE) } },
+  answers: { 200: json('A page of entities.', entityResource.listSchema) },
+  examples: { first: { query: { limit: 50, order: 'asc' }, status: 200, answer: exampleList(entityResource.example) } },
   async handle({ principal, query }, { entities }: EntitiesDeps) {
-    return ok(toListPage(await entities.list(principal, query), query.limit, toEntityResource));
+    return ok(toListPage(await entities.list(principal, query), query.limit, entityResource.of));
   },
 });
 
@@ -203,19 +198,22 @@ const putEntity = defineEndpoint({
   description: 'A field that the body omits is removed; the history stays.',
   body: jsonBody('EntityFields', entityFieldsSchema),
   errors: ['conflict'],
-  answers: { 200: json('The replaced entity.', entitySchema), 201: json('The created entity.', entitySchema) },
+  answers: {
+    200: json('The replaced entity.', entityResource.schema),
+    201: json('The created entity.', entityResource.schema),
+  },
   examples: {
     replace: {
       body: { subject: 'English', grade: '5', name: 'Mia', metadata: { class: '5b' } },
       status: 200,
-      answer: ENTITY_EXAMPLE,
+      answer: entityResource.example,
     },
   },
   async handle({ principal, params, body }, { entities, clock }: EntitiesDeps) {
     const { entityId } = params;
     assertSameEntity(entityId, body.entity_id);
     const outcome = await entities.put(principal, entityId, toEntityFields(body), clock.now());
-    const resource = toEntityResource(found(await entities.find(principal, entityId), 'entityId'));
+    const resource = entityResource.of(found(await entities.find(principal, entityId), 'entityId'));
     return outcome === 'created' ? created(resource) : ok(resource);
   },
 });
@@ -226,10 +224,10 @@ const getEntity = defineEndpoint({
   scopes: ['entities'],
   tag: 'Entities',
   summary: 'Retrieve an entity',
-  answers: { 200: json('The entity.', entitySchema) },
-  examples: { one: { status: 200, answer: ENTITY_EXAMPLE } },
+  answers: { 200: json('The entity.', entityResource.schema) },
+  examples: { one: { status: 200, answer: entityResource.example } },
   async handle({ principal, params }, { entities }: EntitiesDeps) {
-    return ok(toEntityResource(found(await entities.find(principal, params.entityId), 'entityId')));
+    return ok(entityResource.of(found(await entities.find(principal, params.entityId), 'entityId')));
   },
 });
 
@@ -242,17 +240,17 @@ const updateEntity = defineEndpoint({
   description: '`null` removes a field; a field that the body omits stays.',
   body: jsonBody('EntityChanges', entityChangesSchema),
   errors: ['conflict'],
-  answers: { 200: json('The updated entity.', entitySchema) },
+  answers: { 200: json('The updated entity.', entityResource.schema) },
   examples: {
     next_grade: {
       body: { grade: '6', name: null },
       status: 200,
-      answer: { ...ENTITY_EXAMPLE, grade: '6', name: null },
+      answer: { ...entityResource.example, grade: '6', name: null },
     },
   },
   async handle({ principal, params, body }, { entities }: EntitiesDeps) {
     const entity = await entities.update(principal, params.entityId, toEntityChanges(body));
-    return ok(toEntityResource(found(entity, 'entityId')));
+    return ok(entityResource.of(found(entity, 'entityId')));
   },
 });
 
@@ -263,7 +261,7 @@ const deleteEntity = defineEndpoint({
   tag: 'Entities',
   summary: 'Delete an entity with its history',
   answers: { 200: json('The entity is deleted.', deletedEntitySchema) },
-  examples: { one: { status: 200, answer: { id: ENTITY_EXAMPLE.id, object: 'entity', deleted: true } } },
+  examples: { one: { status: 200, answer: { id: entityResource.example.id, object: 'entity', deleted: true } } },
   async handle({ principal, params, actor }, deps: EntitiesDeps) {
     const { entityId } = params;
     found(isEntityId(entityId) || undefined, 'entityId');
@@ -288,8 +286,8 @@ const getEntityHistory = defineEndpoint({
   summary: "List the messages of an entity's history",
   description: `The ${HISTORY_MESSAGES_MAX} most recent messages.`,
   query: listQuery,
-  answers: { 200: json('A page of messages.', entityMessageListSchema) },
-  examples: { all: { query: { order: 'asc', limit: 50 }, status: 200, answer: exampleList(MESSAGE_EXAMPLE) } },
+  answers: { 200: json('A page of messages.', messageResource.listSchema) },
+  examples: { all: { query: { order: 'asc', limit: 50 }, status: 200, answer: exampleList(messageResource.example) } },
   async handle({ principal, params, query }, { entities }: EntitiesDeps) {
     let page: { id: string; place: number }[] = [];
     const choose = (requestIds: readonly string[]) => {
@@ -300,7 +298,7 @@ const getEntityHistory = defineEndpoint({
     const part = found(await entities.history(principal, params.entityId, choose), 'entityId');
     const inOrder = query.order === 'asc' ? part : part.toReversed();
     const messages = inOrder.map((message, index) => ({ ...message, id: page[index]?.id ?? '' }));
-    return ok(toListPage(messages, query.limit, toMessageResource));
+    return ok(toListPage(messages, query.limit, messageResource.of));
   },
 });
 
@@ -311,7 +309,9 @@ const deleteEntityHistory = defineEndpoint({
   tag: 'Entities',
   summary: 'Delete the history of an entity',
   answers: { 200: json('The history is deleted.', deletedHistorySchema) },
-  examples: { one: { status: 200, answer: { id: ENTITY_EXAMPLE.id, object: 'entity.history', deleted: true } } },
+  examples: {
+    one: { status: 200, answer: { id: entityResource.example.id, object: 'entity.history', deleted: true } },
+  },
   async handle({ principal, params, actor }, deps: EntitiesDeps) {
     const { entityId } = params;
     const isRemoved = await deps.entities.removeHistory(principal, entityId, await momentOf(deps, principal));

@@ -2,63 +2,36 @@ import { ROLES } from '../../../shared/contracts/chat-request.ts';
 import { timeOfSeq } from '../../../shared/domain/request-times.ts';
 import type { Entity, StoredMessage } from '../../../shared/mongo/entities/entity-repository.ts';
 import {
-  constant,
   deletedSchema,
+  field,
   id,
+  kind,
   named,
   nullable,
-  object,
   oneOf,
-  pageSchema,
+  resource,
   text,
   time,
   toSeconds,
 } from '../../contract/json-schema.ts';
-import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 
 const entityId = text("The caller's own id.");
 
-const entityFields = {
-  id: text('The same as `entity_id`.'),
-  object: constant('entity'),
-  created_at: time(),
-  entity_id: entityId,
-  subject: nullable(text()),
-  grade: nullable(text()),
-  name: nullable(text()),
-  metadata: { type: 'object' },
-};
-export const entitySchema = named('Entity', object(entityFields));
-export const entityListSchema = named('EntityList', pageSchema(entitySchema));
-export const deletedEntitySchema = named('DeletedEntity', deletedSchema('entity', entityId));
-
 /** An entity is known by the caller's own id, so that is its `id` too. */
-export function toEntityResource(entity: Entity) {
-  return {
-    id: entity.entityId,
-    object: 'entity',
-    created_at: toSeconds(entity.createdAt),
-    entity_id: entity.entityId,
-    subject: entity.subject ?? null,
-    grade: entity.grade ?? null,
-    name: entity.name ?? null,
-    metadata: entity.metadataJson === undefined ? {} : (JSON.parse(entity.metadataJson) as object),
-  } satisfies FieldsOf<typeof entityFields>;
-}
-
-const messageFields = {
-  id: { type: 'string', pattern: '^msg_[0-9A-Za-z]{24}_\\d+$' },
-  object: constant('entity.message'),
-  created_at: time('Time at which its request was accepted'),
-  role: oneOf(ROLES),
-  content: text(),
-  request_id: id('req', 'The request that stored it.'),
-};
-export const entityMessageListSchema = named(
-  'EntityMessageList',
-  pageSchema(named('EntityMessage', object(messageFields))),
-);
+export const entityResource = resource<[entity: Entity]>('Entity', {
+  id: field(text('The same as `entity_id`.'), PATH_PARAMETERS.entityId.example, (entity) => entity.entityId),
+  object: kind('entity'),
+  created_at: field(time(), 1_795_255_200, (entity) => toSeconds(entity.createdAt)),
+  entity_id: field(entityId, PATH_PARAMETERS.entityId.example, (entity) => entity.entityId),
+  subject: field(nullable(text()), 'English', (entity) => entity.subject),
+  grade: field(nullable(text()), '5', (entity) => entity.grade),
+  name: field(nullable(text()), 'Mia', (entity) => entity.name),
+  metadata: field({ type: 'object' }, { class: '5b' }, ({ metadataJson }) =>
+    metadataJson === undefined ? {} : JSON.parse(metadataJson),
+  ),
+});
+export const deletedEntitySchema = named('DeletedEntity', deletedSchema('entity', entityId));
 export const deletedHistorySchema = named('DeletedEntityHistory', deletedSchema('entity.history', entityId));
 
 type Numbered<Message> = Message & { id: string };
@@ -79,33 +52,21 @@ export function numberMessages<Message extends Pick<StoredMessage, 'requestId'>>
   return numbered.reverse();
 }
 
-export function toMessageResource({ id, seq, role, content, requestId }: Numbered<StoredMessage>) {
-  return {
-    id,
-    object: 'entity.message',
-    created_at: toSeconds(timeOfSeq(seq)),
-    role,
-    content,
-    request_id: requestId,
-  } satisfies FieldsOf<typeof messageFields>;
-}
-
-export const ENTITY_EXAMPLE: ReturnType<typeof toEntityResource> = {
-  id: PATH_PARAMETERS.entityId.example,
-  object: 'entity',
-  created_at: 1_795_255_200,
-  entity_id: PATH_PARAMETERS.entityId.example,
-  subject: 'English',
-  grade: '5',
-  name: 'Mia',
-  metadata: { class: '5b' },
-};
-
-export const MESSAGE_EXAMPLE: ReturnType<typeof toMessageResource> = {
-  id: 'msg_4fK2mZ8sQ1xY7bN3vC6tR9wE_1',
-  object: 'entity.message',
-  created_at: 1_795_255_200,
-  role: 'user',
-  content: 'What is a noun?',
-  request_id: PATH_PARAMETERS.requestId.example,
-};
+export const messageResource = resource<[message: Numbered<StoredMessage>]>('EntityMessage', {
+  id: field(
+    { type: 'string', pattern: '^msg_[0-9A-Za-z]{24}_\\d+$' },
+    'msg_4fK2mZ8sQ1xY7bN3vC6tR9wE_1',
+    (message) => message.id,
+  ),
+  object: kind('entity.message'),
+  created_at: field(time('Time at which its request was accepted'), 1_795_255_200, ({ seq }) =>
+    toSeconds(timeOfSeq(seq)),
+  ),
+  role: field(oneOf(ROLES), 'user', (message) => message.role),
+  content: field(text(), 'What is a noun?', (message) => message.content),
+  request_id: field(
+    id('req', 'The request that stored it.'),
+    PATH_PARAMETERS.requestId.example,
+    ({ requestId }) => requestId,
+  ),
+});

@@ -7,13 +7,11 @@ import { defineEndpoint, ok, exampleList, json } from '../../contract/endpoint.t
 import { TENANT_VIEW, toUsagePage, usageQuery, usageRequestsQuery } from './usage-query.ts';
 import type { UsagePage } from './usage-query.ts';
 import {
-  REQUEST_EXAMPLE,
-  toUsageRequest,
+  usageRequestResource,
   toUsageResource,
   toUsageResult,
   tokensByKind,
   usagePageSchema,
-  usageRequestListSchema,
 } from './usage-resource.ts';
 
 export interface UsageDeps {
@@ -109,18 +107,18 @@ const listUsageRequests = defineEndpoint({
   tag: 'Usage',
   summary: 'List booked requests',
   query: usageRequestsQuery,
-  answers: { 200: json('A page of requests.', usageRequestListSchema) },
+  answers: { 200: json('A page of requests.', usageRequestResource.listSchema) },
   examples: {
     live: {
       summary: 'Of live keys',
       query: { mode: ['live'], limit: 20 },
       status: 200,
-      answer: exampleList(REQUEST_EXAMPLE),
+      answer: exampleList(usageRequestResource.example),
     },
   },
   async handle({ principal, query }, { usage }: UsageDeps) {
     const rows = await usage.requests(overseenBy(principal), query.filter, query.list);
-    return ok(toListPage(rows, query.list.limit, toUsageRequest));
+    return ok(toListPage(rows, query.list.limit, usageRequestResource.of));
   },
 });
 

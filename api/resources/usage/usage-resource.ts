@@ -1,4 +1,5 @@
 import { ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
+import type { Tier } from '../../../shared/contracts/chat-request.ts';
 import { KIND_NAMES, TOKEN_KINDS } from '../../../shared/contracts/events.ts';
 import type { KindName, TokenKind, TokenKinds } from '../../../shared/contracts/events.ts';
 import { toCredits } from '../../../shared/domain/pricing.ts';
@@ -8,20 +9,22 @@ import type { LedgerRow } from '../../../shared/mongo/accounts/ledger-repository
 import {
   boolean,
   constant,
+  field,
   id,
   integer,
+  kind,
   listOf,
   named,
   nullable,
   number,
   object,
   oneOf,
-  pageSchema,
+  resource,
   text,
   time,
   toSeconds,
 } from '../../contract/json-schema.ts';
-import type { FieldsOf, JsonSchema } from '../../contract/json-schema.ts';
+import type { JsonSchema } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import { TENANT_VIEW, toPageCursor } from './usage-query.ts';
 import type { UsagePage, UsageView } from './usage-query.ts';
@@ -35,11 +38,12 @@ function eachKind<Value>(make: (kind: TokenKind) => Value): KindFields<Value> {
 
 export const tokensByKind = (counts: TokenKinds) => eachKind((kind) => counts[kind] ?? 0);
 
+const kindSchema = (kind: TokenKind) => integer(`Part of \`${TOKEN_KINDS[kind][0]}_tokens\`.`, 0);
 const tokenFields = {
   prompt_tokens: integer(undefined, 0),
   completion_tokens: integer(undefined, 0),
   total_tokens: integer(undefined, 0),
-  ...eachKind((kind) => integer(`Part of \`${TOKEN_KINDS[kind][0]}_tokens\`.`, 0)),
+  ...eachKind(kindSchema),
   credits: number('Credits that were charged.'),
 };
 const group = nullable(text('Null where the sums are not grouped by it.'));
@@ -124,64 +128,31 @@ export function toUsageResource(
   };
 }
 
-const requestFields = {
-  id: id('req'),
-  object: constant('usage.request'),
-  created_at: time('Time of acceptance'),
-  settled_at: time('Time of the booking'),
-  key_id: nullable(id('key')),
-  mode: nullable(oneOf(['live', 'test'])),
-  endpoint: nullable(text()),
-  model: nullable(oneOf(ROUTED_TIERS)),
-  entity_id: nullable(text()),
-  ...tokenFields,
-  estimated: boolean('The service counted or cut the tokens, as the provider did not count them believably.'),
-  finish_reason: nullable(text()),
-};
-export const usageRequestListSchema = named(
-  'UsageRequestList',
-  pageSchema(named('UsageRequest', object(requestFields))),
-);
-
 /** A request as it was booked. */
-export function toUsageRequest(row: LedgerRow) {
-  const { promptTokens = 0, completionTokens = 0 } = row;
-  return {
-    id: row.requestId ?? row._id,
-    object: 'usage.request',
-    created_at: toSeconds(row.acceptedAt ?? row.createdAt),
-    settled_at: toSeconds(row.createdAt),
-    key_id: row.keyId ?? null,
-    mode: row.mode ?? null,
-    endpoint: row.endpoint ?? null,
-    model: row.tier ?? null,
-    entity_id: row.entityId ?? null,
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-    ...tokensByKind(row),
-    // `0 - x`: a plain minus would turn a test key's cost into -0.
-    credits: toCredits(0 - row.amountMicro),
-    estimated: row.estimated ?? false,
-    finish_reason: row.finishReason ?? null,
-  } satisfies FieldsOf<typeof requestFields>;
-}
-
-export const REQUEST_EXAMPLE: ReturnType<typeof toUsageRequest> = {
-  id: PATH_PARAMETERS.requestId.example,
-  object: 'usage.request',
-  created_at: 1_795_255_200,
-  settled_at: 1_795_255_201,
-  key_id: PATH_PARAMETERS.keyId.example,
-  mode: 'live',
-  endpoint: 'chat',
-  model: 'mobius',
-  entity_id: null,
-  prompt_tokens: 14,
-  completion_tokens: 9,
-  total_tokens: 23,
-  ...tokensByKind({}),
-  credits: 23,
-  estimated: false,
-  finish_reason: 'stop',
-};
+export const usageRequestResource = resource<[row: LedgerRow]>('UsageRequest', {
+  id: field(id('req'), PATH_PARAMETERS.requestId.example, (row) => row.requestId ?? row._id),
+  object: kind('usage.request'),
+  created_at: field(time('Time of acceptance'), 1_795_255_200, (row) => toSeconds(row.acceptedAt ?? row.createdAt)),
+  settled_at: field(time('Time of the booking'), 1_795_255_201, (row) => toSeconds(row.createdAt)),
+  key_id: field(nullable(id('key')), PATH_PARAMETERS.keyId.example, (row) => row.keyId),
+  mode: field(nullable(oneOf(['live', 'test'])), 'live', (row) => row.mode),
+  endpoint: field(nullable(text()), 'chat', (row) => row.endpoint),
+  model: field(nullable(oneOf<Tier>(ROUTED_TIERS)), 'mobius', (row) => row.tier),
+  entity_id: field(nullable(text()), null, (row) => row.entityId),
+  prompt_tokens: field(tokenFields.prompt_tokens, 14, (row) => row.promptTokens ?? 0),
+  completion_tokens: field(tokenFields.completion_tokens, 9, (row) => row.completionTokens ?? 0),
+  total_tokens: field(
+    tokenFields.total_tokens,
+    23,
+    ({ promptTokens = 0, completionTokens = 0 }) => promptTokens + completionTokens,
+  ),
+  ...eachKind((kind) => field(kindSchema(kind), 0, (row: LedgerRow) => row[kind] ?? 0)),
+  // `0 - x`: a plain minus would turn a test key's cost into -0.
+  credits: field(tokenFields.credits, 23, (row) => toCredits(0 - row.amountMicro)),
+  estimated: field(
+    boolean('The service counted or cut the tokens, as the provider did not count them believably.'),
+    false,
+    (row) => row.estimated ?? false,
+  ),
+  finish_reason: field(nullable(text()), 'stop', (row) => row.finishReason),
+});
