@@ -11,22 +11,22 @@ import type { LogFilter, RequestLog, RequestLogRow } from '../../shared/mongo/re
 import { defineEndpoint, exampleList, json, ok } from '../contract/endpoint.ts';
 import type { QueryRule } from '../contract/endpoint.ts';
 import {
-  ONCE,
-  constant,
+  field,
   givenId,
   id,
   integer,
+  kind,
   named,
   nullable,
   number,
-  object,
+  ONCE,
   oneOf,
   pageSchema,
+  resource,
   text,
   time,
   toSeconds,
 } from '../contract/json-schema.ts';
-import type { FieldsOf } from '../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../contract/path-parameters.ts';
 
 export interface ChatRequestListDeps {
@@ -36,65 +36,37 @@ export interface ChatRequestListDeps {
 export const CODES = Object.keys(ERRORS);
 export const momentOrNull = (description: string) => nullable(number(`${description}, in Unix seconds with decimals.`));
 
-const fields = {
-  id: id('req'),
-  object: constant('chat.request.summary'),
-  created_at: time('Time of acceptance or refusal'),
-  status: oneOf(LOGGED_STATUSES),
-  endpoint: text('`chat`, `chat.stream` or `batch`; of a refused request its method and path.'),
-  key_id: id('key'),
-  mode: oneOf(['live', 'test']),
-  model: nullable(oneOf(TIERS)),
-  error_code: nullable(oneOf(CODES)),
-  finish_reason: nullable(text()),
-  prompt_tokens: nullable(integer()),
-  completion_tokens: nullable(integer()),
-  credits: nullable(number('Charged.')),
-  accepted_at: momentOrNull('Time of acceptance or refusal'),
-  started_at: momentOrNull('When a worker began'),
-  first_token_at: momentOrNull('When the first text was released'),
-  finished_at: momentOrNull('Time of the end'),
-};
-
 export const momentOf = (ms: number | undefined) => (ms === undefined ? null : ms / 1000);
 
-/** Without what only operators read: providers, their cost and the reason of a failure. */
-const toSummary = (row: RequestLogRow) =>
-  ({
-    id: row._id,
-    object: 'chat.request.summary',
-    created_at: toSeconds(row.createdAt),
-    status: row.status,
-    endpoint: row.endpoint,
-    key_id: row.keyId,
-    mode: row.mode ?? 'live',
-    model: row.tier ?? null,
-    error_code: row.code ?? null,
-    finish_reason: row.finishReason ?? null,
-    prompt_tokens: row.promptTokens ?? null,
-    completion_tokens: row.completionTokens ?? null,
-    credits: row.costMicro === undefined ? null : toCredits(row.costMicro),
-    accepted_at: momentOf(row.createdAt),
-    started_at: momentOf(row.startedAt),
-    first_token_at: momentOf(row.firstTokenAt),
-    finished_at: momentOf(row.finishedAt),
-  }) satisfies FieldsOf<typeof fields>;
+export const creditsOf = ({ costMicro }: RequestLogRow) => (costMicro === undefined ? null : toCredits(costMicro));
 
-const EXAMPLE = toSummary({
-  _id: PATH_PARAMETERS.requestId.example,
-  tenantId: 'ten_example',
-  keyId: PATH_PARAMETERS.keyId.example,
-  endpoint: 'chat.stream',
-  status: 'completed',
-  tier: 'mobius',
-  createdAt: 1_795_255_200_118,
-  startedAt: 1_795_255_200_125,
-  firstTokenAt: 1_795_255_200_480,
-  finishedAt: 1_795_255_201_002,
-  finishReason: 'stop',
-  promptTokens: 12,
-  completionTokens: 48,
-  costMicro: 60_000_000,
+/** Without what only operators read: providers, their cost and the reason of a failure. */
+const summaryResource = resource<[row: RequestLogRow]>('ChatRequestSummary', {
+  id: field(id('req'), PATH_PARAMETERS.requestId.example, (row) => row._id),
+  object: kind('chat.request.summary'),
+  created_at: field(time('Time of acceptance or refusal'), 1_795_255_200, (row) => toSeconds(row.createdAt)),
+  status: field(oneOf(LOGGED_STATUSES), 'completed', (row) => row.status),
+  endpoint: field(
+    text('`chat`, `chat.stream` or `batch`; of a refused request its method and path.'),
+    'chat.stream',
+    (row) => row.endpoint,
+  ),
+  key_id: field(id('key'), PATH_PARAMETERS.keyId.example, (row) => row.keyId),
+  mode: field(oneOf(['live', 'test']), 'live', (row) => row.mode ?? 'live'),
+  model: field(nullable(oneOf(TIERS)), 'mobius', (row) => row.tier),
+  error_code: field(nullable(oneOf(CODES)), null, (row) => row.code),
+  finish_reason: field(nullable(text()), 'stop', (row) => row.finishReason),
+  prompt_tokens: field(nullable(integer()), 12, (row) => row.promptTokens),
+  completion_tokens: field(nullable(integer()), 48, (row) => row.completionTokens),
+  credits: field(nullable(number('Charged.')), 60, creditsOf),
+  accepted_at: field(momentOrNull('Time of acceptance or refusal'), 1_795_255_200.118, (row) =>
+    momentOf(row.createdAt),
+  ),
+  started_at: field(momentOrNull('When a worker began'), 1_795_255_200.125, (row) => momentOf(row.startedAt)),
+  first_token_at: field(momentOrNull('When the first text was released'), 1_795_255_200.48, (row) =>
+    momentOf(row.firstTokenAt),
+  ),
+  finished_at: field(momentOrNull('Time of the end'), 1_795_255_201.002, (row) => momentOf(row.finishedAt)),
 });
 
 const seconds = Joi.string()
@@ -161,13 +133,11 @@ export const listChatRequests = defineEndpoint({
   description:
     'Requests are listed a second after their end, without any text, and kept for a time that the operator sets. Of refused ones, the first few of each key, code and minute are listed.',
   query: logQueryOf({ status: STATUS, model: TIER, ...LOG_PARAMETERS }),
-  answers: {
-    200: json('A page of requests.', named('ChatRequestList', pageSchema(named('ChatRequestSummary', object(fields))))),
-  },
-  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(EXAMPLE) } },
+  answers: { 200: json('A page of requests.', named('ChatRequestList', pageSchema(summaryResource.schema))) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(summaryResource.example) } },
   async handle({ principal, query: { list, filter } }, { requestLog }: ChatRequestListDeps) {
     const { tenantId, mode } = principal;
     const rows = await requestLog.list({ ...filter, space: { tenantId, mode } }, list);
-    return ok(toListPage(rows, list.limit, toSummary));
+    return ok(toListPage(rows, list.limit, summaryResource.of));
   },
 });

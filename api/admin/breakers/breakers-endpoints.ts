@@ -5,12 +5,10 @@ import type { BreakerStore } from '../../../shared/redis/stores/breaker-store.ts
 import { defineAdminEndpoint, ok, exampleList, json, listQuery } from '../../contract/endpoint.ts';
 import { findProvider } from '../providers/provider-settings.ts';
 import {
-  BREAKER_EVENT_EXAMPLE,
   BREAKER_EXAMPLE,
-  breakerEventListSchema,
+  breakerEventResource,
   breakerListSchema,
   breakerSchema,
-  toBreakerEventResource,
   toBreakerResource,
 } from './breakers-resource.ts';
 
@@ -43,10 +41,10 @@ const listBreakerEvents = defineAdminEndpoint({
   tag: 'Routing',
   summary: 'List changes of circuit breakers',
   query: listQuery,
-  answers: { 200: json('A page of changes.', breakerEventListSchema) },
-  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(BREAKER_EVENT_EXAMPLE) } },
+  answers: { 200: json('A page of changes.', breakerEventResource.listSchema) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(breakerEventResource.example) } },
   async handle({ query }, { breakers }: BreakersDeps) {
-    return ok(toListPage(await breakers.events(query), query.limit, toBreakerEventResource));
+    return ok(toListPage(await breakers.events(query), query.limit, breakerEventResource.of));
   },
 });
 

@@ -5,12 +5,15 @@ import type { BreakerEvent } from '../../../shared/redis/stores/breaker-store.ts
 import {
   boolean,
   constant,
+  field,
   integer,
+  kind,
   named,
   nullable,
   object,
   oneOf,
   pageSchema,
+  resource,
   text,
   time,
   toSeconds,
@@ -64,34 +67,35 @@ export function toBreakerResource(row: ProviderRow, breaker: Breaker = NEW_BREAK
 
 const TYPES = { open: 'breaker.opened', half_open: 'breaker.half_opened', closed: 'breaker.closed' } as const;
 
-const eventFields = {
-  id: text(),
-  object: constant('breaker.event'),
-  created_at: time('Time of the change'),
-  type: oneOf(Object.values(TYPES)),
-  timestamp: { type: 'string', format: 'date-time' },
-  data: object({
-    provider: text(),
-    from: stateSchema,
-    to: stateSchema,
-    reason: nullable(text()),
-    retry_at: nullable(time('Time of the next probe')),
-    errors: errorCounts,
-  }),
-};
-export const breakerEventListSchema = named('BreakerEventList', pageSchema(named('BreakerEvent', object(eventFields))));
-
 /** Shaped like the body of a webhook: `id`, `type`, `timestamp`, `data`. */
-export function toBreakerEventResource({ id, provider, from, to, reason, at, retryAt, errors }: BreakerEvent) {
-  return {
-    id,
-    object: 'breaker.event',
-    created_at: toSeconds(at),
-    type: TYPES[to],
-    timestamp: new Date(at).toISOString(),
-    data: { provider, from, to, reason, retry_at: seconds(retryAt), errors },
-  } satisfies FieldsOf<typeof eventFields>;
-}
+export const breakerEventResource = resource<[event: BreakerEvent]>('BreakerEvent', {
+  id: field(text(), '1795255200000-0', (event) => event.id),
+  object: kind('breaker.event'),
+  created_at: field(time('Time of the change'), 1_795_255_200, (event) => toSeconds(event.at)),
+  type: field(oneOf(Object.values(TYPES)), TYPES.open, (event) => TYPES[event.to]),
+  timestamp: field({ type: 'string', format: 'date-time' }, '2026-11-21T10:00:00.000Z', ({ at }) =>
+    new Date(at).toISOString(),
+  ),
+  data: field(
+    object({
+      provider: text(),
+      from: stateSchema,
+      to: stateSchema,
+      reason: nullable(text()),
+      retry_at: nullable(time('Time of the next probe')),
+      errors: errorCounts,
+    }),
+    { provider: 'openai', from: 'closed', to: 'open', reason: null, retry_at: 1_795_255_230, errors: { timeout: 12 } },
+    ({ provider, from, to, reason, retryAt, errors }) => ({
+      provider,
+      from,
+      to,
+      reason,
+      retry_at: seconds(retryAt),
+      errors,
+    }),
+  ),
+});
 
 export const BREAKER_EXAMPLE = {
   id: 'openai',
@@ -105,19 +109,4 @@ export const BREAKER_EXAMPLE = {
   recent_calls: 0,
   recent_failures: 0,
   recent_errors: {},
-};
-export const BREAKER_EVENT_EXAMPLE = {
-  id: '1795255200000-0',
-  object: 'breaker.event',
-  created_at: 1_795_255_200,
-  type: TYPES.open,
-  timestamp: '2026-11-21T10:00:00.000Z',
-  data: {
-    provider: 'openai',
-    from: 'closed',
-    to: 'open',
-    reason: null,
-    retry_at: 1_795_255_230,
-    errors: { timeout: 12 },
-  },
 };

@@ -30,12 +30,9 @@ import {
 import type { ProviderRules } from './provider-settings.ts';
 import {
   deletedProviderSchema,
-  PROVIDER_EXAMPLE,
   PROVIDER_TEST_EXAMPLE,
-  providerListSchema,
-  providerResourceSchema,
   providerTestResourceSchema,
-  toProviderResource,
+  providerResource,
 } from './providers-resource.ts';
 import type { ProviderStates } from './providers-resource.ts';
 
@@ -76,12 +73,12 @@ const listProviders = defineAdminEndpoint({
   tag: 'Routing',
   summary: 'List providers',
   query: listQuery,
-  answers: { 200: json('A page of providers.', providerListSchema) },
-  examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(PROVIDER_EXAMPLE) } },
+  answers: { 200: json('A page of providers.', providerResource.listSchema) },
+  examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(providerResource.example) } },
   async handle({ query }, deps: ProvidersDeps) {
     const rows = pageOf(await deps.providers.all(), query, (row) => row._id);
     const states = await statesOf(deps);
-    return ok(toListPage(rows, query.limit, (row) => toProviderResource(row, states)));
+    return ok(toListPage(rows, query.limit, (row) => providerResource.of(row, states)));
   },
 });
 
@@ -90,11 +87,11 @@ const getProvider = defineAdminEndpoint({
   path: '/providers/:provider',
   tag: 'Routing',
   summary: 'Retrieve a provider',
-  answers: { 200: json('The provider.', providerResourceSchema) },
-  examples: { one: { status: 200, answer: PROVIDER_EXAMPLE } },
+  answers: { 200: json('The provider.', providerResource.schema) },
+  examples: { one: { status: 200, answer: providerResource.example } },
   async handle({ params }, deps: ProvidersDeps) {
     const provider = await findProvider(deps.providers, params.provider);
-    return ok(toProviderResource(provider, await statesOf(deps)));
+    return ok(providerResource.of(provider, await statesOf(deps)));
   },
 });
 
@@ -107,14 +104,14 @@ const putProvider = defineAdminEndpoint({
     'Without `api_key` a provider keeps its key; null removes it. Where `kind` or the origin of `base_url` changes, `api_key` must be given again, or as null. Plain http is for private hosts.',
   body: jsonBody('ProviderSettings', providerSchema),
   answers: {
-    200: json('The replaced provider.', providerResourceSchema),
-    201: json('The created provider.', providerResourceSchema),
+    200: json('The replaced provider.', providerResource.schema),
+    201: json('The created provider.', providerResource.schema),
   },
   examples: {
     replace: {
       body: { kind: 'openai', base_url: 'https://api.openai.com/v1', api_key: 'sk-example' },
       status: 200,
-      answer: PROVIDER_EXAMPLE,
+      answer: providerResource.example,
     },
   },
   async handle({ params, body }, deps: ProvidersDeps) {
@@ -125,7 +122,7 @@ const putProvider = defineAdminEndpoint({
     const put = await providers.put(name, () => settings, clock.now());
     // The known ceiling may be of another server; if this fails, it is found anew while calls are made.
     await deps.capacities.forget(name).catch(() => undefined);
-    const resource = toProviderResource(put.provider, await statesOf(deps));
+    const resource = providerResource.of(put.provider, await statesOf(deps));
     return put.created ? created(resource) : ok(resource);
   },
 });
@@ -138,8 +135,10 @@ const updateProvider = defineAdminEndpoint({
   description:
     'What is not named stays, also within `breaker`. Where `kind` or the origin of `base_url` changes, `api_key` must be given again, or as null.',
   body: jsonBody('ProviderChanges', providerChangesSchema),
-  answers: { 200: json('The updated provider.', providerResourceSchema) },
-  examples: { places: { body: { max_in_flight: 8 }, status: 200, answer: { ...PROVIDER_EXAMPLE, max_in_flight: 8 } } },
+  answers: { 200: json('The updated provider.', providerResource.schema) },
+  examples: {
+    places: { body: { max_in_flight: 8 }, status: 200, answer: { ...providerResource.example, max_in_flight: 8 } },
+  },
   async handle({ params: { provider: name }, body }, deps: ProvidersDeps) {
     const { providers, providerRules, keyPrefix, clock, capacities } = deps;
     await findProvider(providers, name);
@@ -149,7 +148,7 @@ const updateProvider = defineAdminEndpoint({
     // The known ceiling may be of another server, or of another setting.
     if ('base_url' in body || 'kind' in body || 'max_in_flight' in body)
       await capacities.forget(name).catch(() => undefined);
-    return ok(toProviderResource(provider, await statesOf(deps)));
+    return ok(providerResource.of(provider, await statesOf(deps)));
   },
 });
 

@@ -9,6 +9,9 @@ import { defineAdminEndpoint, ok, json, jsonBody } from '../../contract/endpoint
 import {
   boolean,
   constant,
+  countSchema,
+  field,
+  givenId,
   id,
   integer,
   listOf,
@@ -16,14 +19,12 @@ import {
   nullable,
   object,
   oneOf,
+  resource,
   text,
   time,
   toSecondsOrNull,
-  countSchema,
-  givenId,
   unixSecondsSchema,
 } from '../../contract/json-schema.ts';
-import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import type { FailedPosition, ReplayedOne, ReplayFailed, ReplayReport } from './replay-failed.ts';
 import { SKIP_REASONS } from './replay-rules.ts';
@@ -70,16 +71,26 @@ const newReplaySchema = Joi.object<NewReplay, true>({
     .description('`next_page` of the page before, with the same filter.'),
 }).required();
 
-const requestFields = {
-  id: id('req'),
-  tenant_id: nullable(id('ten')),
-  kind: nullable(oneOf(REPLAY_KINDS)),
-  error_code: nullable(oneOf(OUTAGE_CODES)),
-  created_at: nullable(time('Time of acceptance')),
-  failed_at: nullable(time('Time of the failure')),
-  outcome: oneOf(['matched', 'replayed', 'skipped'], '`matched` in a dry run.'),
-  reason: nullable(oneOf(Object.keys(SKIP_REASONS), 'Why it was skipped.')),
-};
+const replayedResource = resource<[one: ReplayedOne]>('ReplayedRequest', {
+  id: field(id('req'), PATH_PARAMETERS.requestId.example, ({ requestId }) => requestId),
+  tenant_id: field(nullable(id('ten')), PATH_PARAMETERS.tenantId.example, ({ failed }) => failed?.tenantId),
+  kind: field(nullable(oneOf(REPLAY_KINDS)), 'async', ({ failed }) => failed?.kind),
+  error_code: field(nullable(oneOf(OUTAGE_CODES)), 'model_unavailable', ({ failed }) => failed?.code),
+  created_at: field(nullable(time('Time of acceptance')), 1_795_255_200, ({ failed }) =>
+    toSecondsOrNull(failed?.acceptedAt),
+  ),
+  failed_at: field(nullable(time('Time of the failure')), 1_795_255_230, ({ failed }) =>
+    toSecondsOrNull(failed?.failedAt),
+  ),
+  outcome: field(
+    oneOf(['matched', 'replayed', 'skipped'], '`matched` in a dry run.'),
+    'replayed',
+    ({ outcome }) => outcome.kind,
+  ),
+  reason: field(nullable(oneOf(Object.keys(SKIP_REASONS), 'Why it was skipped.')), null, ({ outcome }) =>
+    outcome.kind === 'skipped' ? outcome.reason : null,
+  ),
+});
 
 const REASONS = Object.entries(SKIP_REASONS)
   .map(([reason, meaning]) => `\`${reason}\`: ${meaning}`)
@@ -97,7 +108,7 @@ const replaySchema = named(
       object({ reason: oneOf(Object.keys(SKIP_REASONS), REASONS), count: integer(undefined, 1) }),
     ),
     retry_after_seconds: nullable(integer('When what was skipped for want of room may be replayed.', 1)),
-    data: listOf(named('ReplayedRequest', object(requestFields)), 'This page, in the order of acceptance.'),
+    data: listOf(replayedResource.schema, 'This page, in the order of acceptance.'),
     has_more: boolean(),
     next_page: nullable(text('`page` of the next call; null on the last page.')),
   }),
@@ -127,19 +138,6 @@ function pageAfter({ kind, acceptedAt, failedAt, requestId }: FailedPosition): s
   return kind === 'batch' ? `batch.${failedAt}.${requestId}` : `${acceptedAt}.${requestId}`;
 }
 
-function toItem({ requestId, failed, outcome }: ReplayedOne) {
-  return {
-    id: requestId,
-    tenant_id: failed?.tenantId ?? null,
-    kind: failed?.kind ?? null,
-    error_code: failed?.code ?? null,
-    created_at: toSecondsOrNull(failed?.acceptedAt),
-    failed_at: toSecondsOrNull(failed?.failedAt),
-    outcome: outcome.kind,
-    reason: outcome.kind === 'skipped' ? outcome.reason : null,
-  } satisfies FieldsOf<typeof requestFields>;
-}
-
 function toReply({ matched, requests, next }: ReplayReport, isDryRun: boolean) {
   const skipped = requests.flatMap(({ outcome }) => (outcome.kind === 'skipped' ? [outcome] : []));
   const byReason = Map.groupBy(skipped, ({ reason }) => reason);
@@ -152,22 +150,11 @@ function toReply({ matched, requests, next }: ReplayReport, isDryRun: boolean) {
     skipped: skipped.length,
     skipped_reasons: [...byReason].map(([reason, { length: count }]) => ({ reason, count })),
     retry_after_seconds: waitMs === 0 ? null : toRetrySeconds(waitMs),
-    data: requests.map(toItem),
+    data: requests.map((one) => replayedResource.of(one)),
     has_more: next !== undefined,
     next_page: next === undefined ? null : pageAfter(next),
   };
 }
-
-const ITEM_EXAMPLE: ReturnType<typeof toItem> = {
-  id: PATH_PARAMETERS.requestId.example,
-  tenant_id: PATH_PARAMETERS.tenantId.example,
-  kind: 'async',
-  error_code: 'model_unavailable',
-  created_at: 1_795_255_200,
-  failed_at: 1_795_255_230,
-  outcome: 'replayed',
-  reason: null,
-};
 
 export interface RequestsDeps {
   replayFailed: ReplayFailed;
@@ -208,7 +195,11 @@ const replayRequests = defineAdminEndpoint({
         limit: 100,
       },
       status: 200,
-      answer: { ...toReply({ matched: 1, requests: [], next: undefined }, false), replayed: 1, data: [ITEM_EXAMPLE] },
+      answer: {
+        ...toReply({ matched: 1, requests: [], next: undefined }, false),
+        replayed: 1,
+        data: [replayedResource.example],
+      },
     },
   },
   async handle({ body }, { replayFailed }: RequestsDeps) {

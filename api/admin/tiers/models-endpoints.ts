@@ -12,18 +12,18 @@ import type {
 } from '../../../shared/mongo/routing/tier-repository.ts';
 import { created, defineAdminEndpoint, exampleList, json, jsonBody, listQuery, ok } from '../../contract/endpoint.ts';
 import {
-  constant,
   deletedSchema,
+  field,
+  kind,
   named,
   nullable,
   object,
   oneOf,
-  pageSchema,
+  resource,
   text,
   time,
   toSeconds,
 } from '../../contract/json-schema.ts';
-import type { FieldsOf } from '../../contract/json-schema.ts';
 import { found } from '../../contract/path-parameters.ts';
 
 export interface PublishedModelsDeps {
@@ -50,37 +50,15 @@ const modelBodySchema = Joi.object<ModelBody, true>({
     .description('The one target of the tier that serves them. Null or absent: all do.'),
 }).required();
 
-const fields = {
-  id: text('The name that callers send as `model`.'),
-  object: constant('published_model'),
-  created_at: time(),
-  tier: oneOf(ROUTED_TIERS),
-  target: nullable(object({ provider: text(), model: text() })),
-  updated_at: time('Time of the latest change'),
-};
-const modelSchema = named('PublishedModel', object(fields));
-const modelListSchema = named('PublishedModelList', pageSchema(modelSchema));
+const modelResource = resource<[row: PublishedModelRow]>('PublishedModel', {
+  id: field(text('The name that callers send as `model`.'), 'gpt-4o-mini', (row) => row._id),
+  object: kind('published_model'),
+  created_at: field(time(), 1_795_219_200, (row) => toSeconds(row.createdAt)),
+  tier: field(oneOf(ROUTED_TIERS), 'mobius', (row) => row.tier),
+  target: field(nullable(object({ provider: text(), model: text() })), null, (row) => row.target),
+  updated_at: field(time('Time of the latest change'), 1_795_255_200, (row) => toSeconds(row.updatedAt)),
+});
 const deletedModelSchema = named('DeletedPublishedModel', deletedSchema('published_model', text()));
-
-function toResource({ _id: id, tier, target, createdAt, updatedAt }: PublishedModelRow) {
-  return {
-    id,
-    object: 'published_model',
-    created_at: toSeconds(createdAt),
-    tier,
-    target: target ?? null,
-    updated_at: toSeconds(updatedAt),
-  } satisfies FieldsOf<typeof fields>;
-}
-
-const EXAMPLE: ReturnType<typeof toResource> = {
-  id: 'gpt-4o-mini',
-  object: 'published_model',
-  created_at: 1_795_219_200,
-  tier: 'mobius',
-  target: null,
-  updated_at: 1_795_255_200,
-};
 
 function assertName(name: string): void {
   const refuse = (rule: string) => {
@@ -106,11 +84,11 @@ const listPublishedModels = defineAdminEndpoint({
   tag: 'Routing',
   summary: 'List published models',
   query: listQuery,
-  answers: { 200: json('A page of published models.', modelListSchema) },
-  examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(EXAMPLE) } },
+  answers: { 200: json('A page of published models.', modelResource.listSchema) },
+  examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(modelResource.example) } },
   async handle({ query }, { publishedModels }: PublishedModelsDeps) {
     const rows = pageOf(await publishedModels.all(), query, ({ _id }) => _id);
-    return ok(toListPage(rows, query.limit, toResource));
+    return ok(toListPage(rows, query.limit, modelResource.of));
   },
 });
 
@@ -119,10 +97,10 @@ const getPublishedModel = defineAdminEndpoint({
   path: '/models/:name',
   tag: 'Routing',
   summary: 'Retrieve a published model',
-  answers: { 200: json('The published model.', modelSchema) },
-  examples: { one: { status: 200, answer: EXAMPLE } },
+  answers: { 200: json('The published model.', modelResource.schema) },
+  examples: { one: { status: 200, answer: modelResource.example } },
   async handle({ params }, { publishedModels }: PublishedModelsDeps) {
-    return ok(toResource(found(await publishedModels.find(params.name), 'name')));
+    return ok(modelResource.of(found(await publishedModels.find(params.name), 'name')));
   },
 });
 
@@ -134,15 +112,18 @@ const putPublishedModel = defineAdminEndpoint({
   description:
     'Callers of `POST /chat/completions` and `POST /embeddings` may then send the name as `model`, and `GET /models` lists it. Applies to new requests within a second.',
   body: jsonBody('PublishedModelSettings', modelBodySchema),
-  answers: { 200: json('The changed model.', modelSchema), 201: json('The published model.', modelSchema) },
-  examples: { replace: { body: { tier: 'mobius' }, status: 200, answer: EXAMPLE } },
+  answers: {
+    200: json('The changed model.', modelResource.schema),
+    201: json('The published model.', modelResource.schema),
+  },
+  examples: { replace: { body: { tier: 'mobius' }, status: 200, answer: modelResource.example } },
   async handle({ params, body }, deps: PublishedModelsDeps) {
     assertName(params.name);
     await assertTarget(deps, body);
     const { tier, target } = body;
     const content = { tier, ...(target ? { target } : {}) };
     const put = await deps.publishedModels.put(params.name, content, deps.clock.now());
-    return put.created ? created(toResource(put.row)) : ok(toResource(put.row));
+    return put.created ? created(modelResource.of(put.row)) : ok(modelResource.of(put.row));
   },
 });
 
