@@ -1,5 +1,6 @@
 import { CharacterTable, IGNORED, NO_GAP, ALPHABET_SIZE, alphabetIndex } from './characters.ts';
 import type { CharacterClass } from './characters.ts';
+import { OpenPhrases } from './open-phrases.ts';
 import { PhraseGraph } from './phrase-graph.ts';
 import type { PhraseGroup, PhraseLists } from './phrase-lists.ts';
 import { PhraseSets } from './phrase-sets.ts';
@@ -92,9 +93,9 @@ export interface Lexicon {
   /** The kind of each UTF-16 unit; `learnUnit` adds those beyond ASCII on first sight. */
   readonly unitKinds: Uint8Array;
   readonly trie: WordTrie;
-  /** By a word's place in the vocabulary: 1 if a phrase can begin with the word. */
-  readonly isOpening: Uint8Array;
   readonly phrases: PhraseSets<PhraseGroup>;
+  /** The steps that texts have taken through the phrases. */
+  readonly openPhrases: OpenPhrases;
 }
 
 /** Takes 0.1 to 0.2 s for the whole list, so once per process. Throws on a phrase that cannot be read. */
@@ -108,8 +109,8 @@ export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon
   const characters = new CharacterTable();
   const unitKinds = new Uint8Array(UNITS).fill(UNKNOWN);
   const trie = buildWordTrie(graph.words, isOpening);
-  const openings = Uint8Array.from(graph.words, (_, word) => (isOpening(word) ? 1 : 0));
-  const lexicon = { characters, unitKinds, trie, isOpening: openings, phrases: new PhraseSets(graph) };
+  const phrases = new PhraseSets(graph);
+  const lexicon = { characters, unitKinds, trie, phrases, openPhrases: new OpenPhrases(phrases) };
   for (let unit = 0; unit < ASCII; unit += 1) learnUnit(lexicon, unit, characters.classOf(unit));
   return lexicon;
 }

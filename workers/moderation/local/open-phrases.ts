@@ -1,4 +1,3 @@
-import { FOUND_OUT } from './known-tokens.ts';
 import type { PhraseGroup } from './phrase-lists.ts';
 import type { PhraseSet, PhraseSets } from './phrase-sets.ts';
 
@@ -17,6 +16,9 @@ const STATES_MAX = 2_048;
 const STEPS = 32_768;
 const STEPS_MAX = STEPS / 2;
 const PRIME = 0x9e37_79b1;
+/** What learning a step costs, in characters read, and the largest budget for it: 400 steps. */
+const STEP_COST = 40;
+const BUDGET_MAX = 400 * STEP_COST;
 
 /**
  * Which phrases are open after a row of plain words, without their positions: enough to know that none of them ends.
@@ -25,8 +27,7 @@ const PRIME = 0x9e37_79b1;
  * after the same words.
  */
 export class OpenPhrases {
-  /** The budget left for learning, at FOUND_OUT per step (see `allowLearning`). */
-  budget = 0;
+  private budget = BUDGET_MAX;
   private readonly phrases: PhraseSets<PhraseGroup>;
   private states: Places[] = [[]];
   private stateOf = new Map<string, number>([['', NONE_OPEN]]);
@@ -44,6 +45,15 @@ export class OpenPhrases {
   }
 
   /**
+   * Adds to the learning budget, as this many characters are about to be read. Learning a step costs more than reading
+   * it, and text made up to be slow has nothing but new ones. Because the budget grows with the text, learning cannot
+   * take much longer than reading.
+   */
+  allowLearning(characters: number): void {
+    this.budget = Math.min(BUDGET_MAX, this.budget + characters);
+  }
+
+  /**
    * The state after a word; `word` below 0: a word that is in no phrase. After MAY_END the caller must stop and no
    * longer use any earlier state, because the automaton may have been cleared for lack of room.
    */
@@ -56,8 +66,8 @@ export class OpenPhrases {
       if (asked === 0) break;
       at = (at + 1) & (STEPS - 1);
     }
-    if (this.budget < FOUND_OUT) return MAY_END;
-    this.budget -= FOUND_OUT;
+    if (this.budget < STEP_COST) return MAY_END;
+    this.budget -= STEP_COST;
     const next = this.find(this.states[state] ?? [], word, opensSentence);
     if (this.known >= STEPS_MAX || this.states.length >= this.statesMax) {
       this.forget();
@@ -72,9 +82,8 @@ export class OpenPhrases {
   private find(from: Places, word: number, opensSentence: boolean): number {
     const { phrases } = this;
     const places = new Set<PhraseSet<PhraseGroup>>();
-    const next =
-      word < 0 ? [] : [phrases.begin(opensSentence, word), ...from.map((each) => phrases.follow(each, word))];
-    for (const place of next) {
+    for (const each of word < 0 ? [] : [phrases.start(opensSentence), ...from]) {
+      const place = phrases.follow(each, word);
       if (place === undefined) continue;
       if (place.ends.length > 0) return MAY_END;
       if (place.open) places.add(place);

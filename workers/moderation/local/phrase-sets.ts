@@ -27,9 +27,6 @@ export class PhraseSets<Label> {
   private readonly known = new Map<string, PhraseSet<Label>>();
   private anywhere: PhraseSet<Label>;
   private sentenceStart: PhraseSet<Label>;
-  /** The phrases that each word begins, in mid-sentence and at the start of a sentence: the most frequent look-ups. */
-  private begunAnywhere: (PhraseSet<Label> | null)[] = [];
-  private begunAtStart: (PhraseSet<Label> | null)[] = [];
 
   constructor(graph: PhraseGraph<Label>) {
     this.graph = graph;
@@ -40,16 +37,6 @@ export class PhraseSets<Label> {
   /** The set that phrases begin from. */
   start(opensSentence: boolean): PhraseSet<Label> {
     return opensSentence ? this.sentenceStart : this.anywhere;
-  }
-
-  /** The set after the first word of a phrase; undefined if no phrase begins with the word. */
-  begin(opensSentence: boolean, word: number): PhraseSet<Label> | undefined {
-    const known = opensSentence ? this.begunAtStart : this.begunAnywhere;
-    const begun = known[word];
-    if (begun !== undefined) return begun ?? undefined;
-    const found = this.follow(this.start(opensSentence), word);
-    known[word] = found ?? null;
-    return found;
   }
 
   /** The set after a word; undefined if no phrase continues with the word. */
@@ -113,7 +100,5 @@ export class PhraseSets<Label> {
     this.known.clear();
     this.anywhere = this.startAt([this.graph.anywhere]);
     this.sentenceStart = this.startAt([this.graph.anywhere, this.graph.sentenceStart]);
-    this.begunAnywhere = [];
-    this.begunAtStart = [];
   }
 }

@@ -14,7 +14,7 @@ import { codePointAt, unitsOf } from '../text-units.ts';
 import { GAPS, learnUnit, type Lexicon } from './lexicon.ts';
 import { isPlainWordBehind, kindAt } from './word-ends.ts';
 import { PhraseTracker, type PhraseMatch } from './phrase-tracker.ts';
-import { allowLearning, skimmerOf, skipFast, type Skimmer, type TextPlace } from './fast-skip.ts';
+import { skipFast, type TextPlace } from './fast-skip.ts';
 import { SpellingVariants, type WordStart } from './spelling-variants.ts';
 
 const SPACE = 0x20;
@@ -30,7 +30,6 @@ export type MatchListener = (match: PhraseMatch, at: number) => boolean;
  */
 export class TextScanner {
   private readonly lexicon: Lexicon;
-  private readonly skimmer: Skimmer;
   private readonly readers: SpellingVariants;
   private readonly tracker: PhraseTracker;
   private position = 0;
@@ -44,9 +43,8 @@ export class TextScanner {
     triedTo: 0,
   };
 
-  constructor(lexicon: Lexicon, listener: MatchListener, skimmer = skimmerOf(lexicon)) {
+  constructor(lexicon: Lexicon, listener: MatchListener) {
     this.lexicon = lexicon;
-    this.skimmer = skimmer;
     this.readers = new SpellingVariants(lexicon.trie);
     this.tracker = new PhraseTracker(lexicon.phrases, (match) => {
       if (!this.stopped) this.stopped = listener(match, this.position);
@@ -76,13 +74,13 @@ export class TextScanner {
    * other white space in place of white space.
    */
   read(units: Uint16Array, from: number, to: number): void {
-    const { characters } = this.lexicon;
+    const { characters, openPhrases } = this.lexicon;
     this.place.lookedTo = from;
     this.place.triedTo = from;
-    allowLearning(this.skimmer, to - from);
+    openPhrases.allowLearning(to - from);
     for (let index = from; index < to && !this.stopped;) {
       if (this.quiet) {
-        const skimmed = skipFast(this.skimmer, this.place, units, index, to);
+        const skimmed = skipFast(this.lexicon, this.place, units, index, to);
         this.position += skimmed;
         index += skimmed;
         if (index === to) return;

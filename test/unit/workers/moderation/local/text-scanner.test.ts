@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { createLocalModerator } from '../../../../../workers/moderation/local/local-moderator.ts';
 import { compileLexicon } from '../../../../../workers/moderation/local/lexicon.ts';
 import { readPhraseLists } from '../../../../../workers/moderation/local/phrase-lists.ts';
-import { createSkimmer } from '../../../../../workers/moderation/local/fast-skip.ts';
-import type { Skimmer } from '../../../../../workers/moderation/local/fast-skip.ts';
+import type { Lexicon } from '../../../../../workers/moderation/local/lexicon.ts';
+import { OpenPhrases } from '../../../../../workers/moderation/local/open-phrases.ts';
 import { TextScanner } from '../../../../../workers/moderation/local/text-scanner.ts';
 import type { MatchListener } from '../../../../../workers/moderation/local/text-scanner.ts';
 import { VIOLATING } from '../violating-texts.ts';
@@ -116,14 +116,13 @@ describe('sentences', () => {
 });
 
 describe('a text in pieces', () => {
-  function matchesOf(pieces: readonly string[], skimmer?: Skimmer): string[] {
+  function matchesOf(pieces: readonly string[], lexicon?: Lexicon): string[] {
     const matches: string[] = [];
     const note: MatchListener = ({ start, group, score }, at) => {
       matches.push(`${start}-${at} ${group.categories.join()} ${score}`);
       return false;
     };
-    const scanner =
-      skimmer === undefined ? moderator.openScanner(note) : new TextScanner(skimmer.lexicon, note, skimmer);
+    const scanner = lexicon === undefined ? moderator.openScanner(note) : new TextScanner(lexicon, note);
     for (const piece of pieces) scanner.write(piece);
     scanner.end();
     return matches;
@@ -165,7 +164,7 @@ describe('a text in pieces', () => {
 
   it('is read so by a process that forgets what it knew of rows of words all the time', () => {
     const lexicon = compileLexicon(readPhraseLists());
-    const forgetful = createSkimmer(lexicon, 3);
+    const forgetful = { ...lexicon, openPhrases: new OpenPhrases(lexicon.phrases, 3) };
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...TEXTS, ...WORDS), { maxLength: 20 }), (fragments) => {
         const text = fragments.join(' ');
