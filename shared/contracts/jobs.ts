@@ -218,7 +218,7 @@ export function parseStoredRequest(json: string): ChatRequest {
   return read(json, 'The line', isRequest) as ChatRequest;
 }
 
-/** What readers of an ended request need of its record. */
+/** The fields of an ended request's record that its readers need. */
 export const ANSWER_FIELDS = [
   'tenant',
   'billed',
