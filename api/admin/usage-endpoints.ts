@@ -55,7 +55,7 @@ const tabular = (description: string, schema: JsonSchema): Answer => ({
   description,
   content: {
     'application/json': schema,
-    'text/csv': { type: 'string', description: 'A line of names, then the rows.' },
+    'text/csv': { type: 'string', description: 'A line of names, then the rows; nothing where there are none.' },
   },
 });
 

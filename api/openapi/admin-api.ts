@@ -35,7 +35,7 @@ export function createAdminDocument(): OpenApiDocument {
     headers: { ...UNIFORM_HEADERS, ...RESPONSE_HEADERS },
     headersOfStatus: () => ['X-Request-Id'],
     errorsOf: errorsOfAdminEndpoint,
-    isIdempotent: () => false,
+    isIdempotent: ({ isRemembered }) => isRemembered === true,
     securityOf: () => [{ AdminToken: [] }],
     securitySchemes: {
       AdminToken: {

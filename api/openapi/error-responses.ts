@@ -1,5 +1,5 @@
 import { isIdempotent } from '../contract/endpoint.ts';
-import type { Endpoint, Operation } from '../contract/endpoint.ts';
+import type { AdminEndpoint, Endpoint, Operation } from '../contract/endpoint.ts';
 import { ERROR_CODES, errorSchema } from '../contract/json-schema.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
@@ -62,11 +62,12 @@ export function errorsOfEndpoint(endpoint: Endpoint): ErrorCode[] {
 }
 
 /** Like `errorsOfEndpoint`, for the administration. */
-export function errorsOfAdminEndpoint(endpoint: Operation): ErrorCode[] {
+export function errorsOfAdminEndpoint(endpoint: AdminEndpoint): ErrorCode[] {
   return inOrder([
     ...ALWAYS,
     'rpm_exceeded',
     ...(endpoint.method === 'GET' ? [] : (['endpoint_not_allowed'] as const)),
+    ...(endpoint.isRemembered === true ? (['conflict', 'idempotency_mismatch'] as const) : []),
     ...ownErrors(endpoint),
   ]);
 }

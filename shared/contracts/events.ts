@@ -199,7 +199,7 @@ export function fieldsOf(line: string): [Fields, Fields?] {
 
 /** Texts that a later delta repeats, where others continue: some servers name the tool with each piece of its arguments. */
 function isRepeated(name: string, before: string, later: string): boolean {
-  return name === 'id' || name === 'type' || (name === 'name' && before === later);
+  return name === 'id' || name === 'type' || name === 'format' || (name === 'name' && before === later);
 }
 
 /** Adds what a later delta says to the fields so far, which are changed. */

@@ -384,7 +384,7 @@ export function createCallTarget(deps: CallTargetDeps) {
     const result = await breakers.guard(provider, callInPlace).catch((error: unknown) => {
       // The breaker has opened meanwhile.
       place?.seat.leave({ kind: 'failed' });
-      if (error instanceof ProviderError) events.emit('provider.called', asked, error.fault);
+      if (error instanceof ProviderError && error.wasAsked) events.emit('provider.called', asked, error.fault);
       // Of ServiceErrors only the moderation window throws this one, when its backend gave no verdict.
       if (error instanceof ServiceError && error.code === 'model_unavailable')
         recordVerdict(run.answer.trace, 'unavailable', []);

@@ -223,8 +223,7 @@ function recordFailure(
   const { provider, target } = route;
   if (error instanceof BreakerOpenError)
     traceSkipped(run.answer.trace, { provider: provider.name, model: target.model }, 'breaker_open', clock.now());
-  // One without a status was not called: it has no free place.
-  if (error instanceof ProviderError && (error.fault !== 'full' || error.status !== undefined))
+  if (error instanceof ProviderError && error.wasAsked)
     log.debug('A provider failed.', { requestId: run.envelope.requestId, provider: provider.name, error });
   return addFailure(failures, error, route);
 }

@@ -119,6 +119,11 @@ export class ProviderError extends Error {
     this.retryAfterMs = details.retryAfterMs ?? 0;
     this.isRefusal = details.isRefusal ?? details.status !== undefined;
   }
+
+  /** One that is full without a status was not called: it had no free place. */
+  get wasAsked(): boolean {
+    return this.fault !== 'full' || this.status !== undefined;
+  }
 }
 
 /** docs/spec.md#routing. */
