@@ -8,8 +8,8 @@ import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Logger } from '../shared/logging/logger.ts';
-import type { CheckGauges } from '../shared/metrics/registry.ts';
 import { createWorkerMetrics } from '../shared/metrics/worker-series.ts';
+import type { WorkerGauges } from '../shared/metrics/worker-series.ts';
 import { createAccountRepository } from '../shared/mongo/accounts/account-repository.ts';
 import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
 import { prepareDatabase } from '../shared/mongo/administration/catalogue.ts';
@@ -120,10 +120,10 @@ const SHARDS_CLOSING_MS = 5_000;
 /** Whoever listens to the work without being waited for: metrics, log lines, the board's charts, traces. */
 function openListeners(
   { config, redis, keyspace, mongo, routing, clock, closer, log }: WorkerConnections,
-  checks: CheckGauges['checks'],
+  gauges: Omit<WorkerGauges, 'unreadableProviders'>,
   tracing?: Tracing,
 ) {
-  const metrics = createWorkerMetrics({ unreadableProviders: () => routing.current().unreadable.size, checks });
+  const metrics = createWorkerMetrics({ ...gauges, unreadableProviders: () => routing.current().unreadable.size });
   const telemetry = createEventBus<WorkerEvents>((name, error) => {
     log.error(`A listener of ${name} failed.`, { error });
   });
@@ -192,7 +192,7 @@ async function startSupervisor(deps: ShardSupervisorDeps, closer: Closer): Promi
 /** The places at providers, and the path to MongoDB without which this worker leads nothing. */
 function openCapacitiesAndPath(
   connections: WorkerConnections,
-  { breakers, telemetry, workerId }: { breakers: Breakers; telemetry: WorkerEventBus; workerId: string },
+  { breakers, workerId }: { breakers: Breakers; workerId: string },
 ) {
   const { redis, keyspace, mongo, closer, log } = connections;
   const capacities = createCapacities({
@@ -200,7 +200,6 @@ function openCapacitiesAndPath(
     store: createCapacityStore(redis, keyspace),
     breakers,
     workerId,
-    events: telemetry,
   });
   closer.defer('capacities', () => capacities.stop());
   const pingMongo = () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected'));
@@ -228,11 +227,11 @@ export async function composeWorker(config: Config, log: Logger, closer: Closer,
 
   const { metrics, telemetry, recorder } = openListeners(
     connections,
-    async () => (await readiness.check()).checks,
+    { checks: async () => (await readiness.check()).checks, capacities: () => capacities.figures() },
     tracing,
   );
   const breakers = await openBreakers(connections, telemetry, workerId);
-  const { capacities, pingMongo, path } = openCapacitiesAndPath(connections, { breakers, telemetry, workerId });
+  const { capacities, pingMongo, path } = openCapacitiesAndPath(connections, { breakers, workerId });
   const leases = createLeaderLease(redis, keyspace, workerId, path.mayLead);
   const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, capacities, leases, pseudonyms };
   const { events, publishBooked, publishNotices } = await startWebhooks({ ...common, gate });

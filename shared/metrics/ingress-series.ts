@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client';
 import { PAYMENT_MISMATCHES } from '../domain/payments.ts';
 import {
   gaugeChecks,
+  gaugeRows,
   SECONDS_BUCKETS,
   countBreakerChanges,
   createRegistry,
@@ -64,18 +65,11 @@ export function gaugeQueues(registers: Registry[], { queues, workerConcurrency }
     return read;
   }
 
-  const gauge = (name: string, help: string, value: (figures: QueueFigures) => number) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: ['queue', 'shard'],
-      registers,
-      async collect() {
-        this.reset();
-        for (const each of (await figures()) ?? [])
-          this.set({ queue: each.queue, shard: String(each.shard) }, value(each));
-      },
-    });
+  function gauge(name: string, help: string, value: (figures: QueueFigures) => number): void {
+    gaugeRows(registers, [name, help, 'queue', 'shard'], async () =>
+      ((await figures()) ?? []).map((each) => [{ queue: each.queue, shard: String(each.shard) }, value(each)]),
+    );
+  }
   gauge('parley_queue_waiting', 'Requests that wait for a worker.', ({ waiting }) => waiting);
   gauge('parley_queue_active', 'Requests that workers run.', ({ active }) => active);
   gauge(

@@ -95,6 +95,27 @@ export function mayReadMetrics(req: IncomingMessage, { isPublic, token }: Metric
   return given !== undefined && token !== undefined && isSameSecret(given, token);
 }
 
+type SeriesRow = readonly [labels: Record<string, string>, value: number];
+
+/** Reads its rows whenever its page is asked for; a series whose row is gone ends. */
+export function gaugeRows(
+  registers: Registry[],
+  [name, help, ...labelNames]: [name: string, help: string, ...labelNames: string[]],
+  rows: () => readonly SeriesRow[] | Promise<readonly SeriesRow[]>,
+): void {
+  new Gauge({
+    name,
+    help,
+    labelNames,
+    registers,
+    async collect() {
+      const read = await rows();
+      this.reset();
+      for (const [labels, value] of read) this.set(labels, value);
+    },
+  });
+}
+
 export interface CheckGauges {
   /** Checks of a process's stores and of itself, by name: `ok`, or what is wrong. */
   checks: () => Promise<Readonly<Record<string, string>>>;
@@ -105,13 +126,8 @@ export interface CheckGauges {
  * long as the slowest check then.
  */
 export function gaugeChecks(registers: Registry[], { checks }: CheckGauges): void {
-  new Gauge({
-    name: 'parley_check_passes',
-    help: 'Checks by name (redis, mongo; work: a worker is given what waits): 1 passes, 0 fails.',
-    labelNames: ['check'],
-    registers,
-    async collect() {
-      for (const [check, state] of Object.entries(await checks())) this.set({ check }, Number(state === 'ok'));
-    },
-  });
+  const help = 'Checks by name (redis, mongo; work: a worker is given what waits): 1 passes, 0 fails.';
+  gaugeRows(registers, ['parley_check_passes', help, 'check'], async () =>
+    Object.entries(await checks()).map(([check, state]) => [{ check }, Number(state === 'ok')]),
+  );
 }

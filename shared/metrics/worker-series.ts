@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 
 import {
   gaugeChecks,
+  gaugeRows,
   SECONDS_BUCKETS,
   countBreakerChanges,
   createRegistry,
@@ -13,12 +14,37 @@ import type { CheckGauges } from './registry.ts';
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
+/** Calls at once of a provider, or of one of its models. */
+interface CapacityFigures {
+  provider: string;
+  /** Undefined: all of them. */
+  model: string | undefined;
+  inFlight: number;
+  /** Undefined: it has none of its own. */
+  ceiling: { calls: number; source: 'set' | 'found' } | undefined;
+}
+
 /** Figures that a worker reads whenever its page is asked for. */
 export interface WorkerGauges extends CheckGauges {
   unreadableProviders: () => number;
+  /** Only of what a tier calls: an autoscaler takes every ceiling for free places. */
+  capacities: () => readonly CapacityFigures[];
 }
 
 type Count = (name: string, help: string, labelNames: string[]) => Counter;
+
+function gaugeCapacities(registers: Registry[], capacities: WorkerGauges['capacities']): void {
+  const ceiling = 'Calls at once of the whole fleet by provider, model (empty: all models) and source (set, found).';
+  gaugeRows(registers, ['parley_provider_ceiling', ceiling, 'provider', 'model', 'source'], () =>
+    capacities().flatMap(({ provider, model = '', ceiling: own }) =>
+      own === undefined ? [] : [[{ provider, model, source: own.source }, own.calls]],
+    ),
+  );
+  const inFlight = 'Calls in flight of the whole fleet by provider and model (empty: all models).';
+  gaugeRows(registers, ['parley_provider_in_flight', inFlight, 'provider', 'model'], () =>
+    capacities().map(({ provider, model = '', inFlight: calls }) => [{ provider, model }, calls]),
+  );
+}
 
 function providerSeries(registers: Registry[], count: Count) {
   return {
@@ -36,18 +62,6 @@ function providerSeries(registers: Registry[], count: Count) {
       name: 'parley_breaker_state',
       help: 'Circuit breakers by provider: 0 closed, 1 half open, 2 open.',
       labelNames: ['provider'],
-      registers,
-    }),
-    providerCeiling: new Gauge({
-      name: 'parley_provider_ceiling',
-      help: 'Calls at once of the whole fleet by provider, model (empty: all models) and source (set, found).',
-      labelNames: ['provider', 'model', 'source'],
-      registers,
-    }),
-    providerInFlight: new Gauge({
-      name: 'parley_provider_in_flight',
-      help: 'Calls in flight of the whole fleet by provider and model (empty: all models).',
-      labelNames: ['provider', 'model'],
       registers,
     }),
   };
@@ -98,10 +112,11 @@ function settlementSeries(registers: Registry[], count: Count) {
   };
 }
 
-export function createWorkerMetrics({ unreadableProviders, checks }: WorkerGauges) {
+export function createWorkerMetrics({ unreadableProviders, capacities, checks }: WorkerGauges) {
   const registry = createRegistry('worker');
   const registers = [registry];
   gaugeChecks(registers, { checks });
+  gaugeCapacities(registers, capacities);
   new Gauge({
     name: 'parley_unreadable_providers',
     help: 'Providers that are left out because their stored API key cannot be decrypted.',

@@ -1,6 +1,5 @@
 import { failureOf } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
-import { CEILING_MAX, sumOf } from '../../shared/domain/capacity.ts';
 import type { BreakerState } from '../../shared/domain/breaker.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
 import { toCredits } from '../../shared/domain/pricing.ts';
@@ -51,13 +50,6 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
   });
   events.on('breaker.seen', (provider, state) => {
     metrics.breakerState.set({ provider }, STATE_NUMBER[state]);
-  });
-  events.on('capacity.seen', ({ provider, model = '' }, { found, shares }, set) => {
-    const labels = { provider, model };
-    // A model whose provider as a whole has a ceiling has none of its own.
-    if (set === undefined || set < CEILING_MAX)
-      metrics.providerCeiling.set({ ...labels, source: set === undefined ? 'found' : 'set' }, set ?? found);
-    metrics.providerInFlight.set(labels, sumOf(shares, 'inFlight'));
   });
   events.on('breaker.changed', ({ provider, from, to }) => {
     metrics.breakerChanges.inc({ provider, from, to });

@@ -7,12 +7,13 @@
 import { TIERS } from '../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../shared/contracts/chat-request.ts';
 import type { QueueName } from '../../shared/contracts/jobs.ts';
+import { sumOf } from '../../shared/domain/capacity.ts';
+import type { Capacity } from '../../shared/domain/capacity.ts';
 import type { Provider, RoutingTable, Target } from '../../shared/domain/routing.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { CapacityOf } from '../../shared/redis/stores/capacity-store.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
 import { ProviderError } from '../providers/provider.ts';
-import type { WorkerEmitter } from './worker-events.ts';
 import type { Breakers } from './breakers.ts';
 import { UNLIMITED, createOwnShare } from './own-share.ts';
 import type { OwnShare, OwnShareDeps } from './own-share.ts';
@@ -45,7 +46,6 @@ interface Route {
 export interface CapacitiesDeps extends Pick<OwnShareDeps, 'store' | 'workerId' | 'clock'> {
   routing: { current(): RoutingTable };
   breakers: Breakers;
-  events: WorkerEmitter;
   log: Logger;
 }
 
@@ -92,22 +92,43 @@ function joined(seats: readonly Seat[]): Seat {
   };
 }
 
+function targetsOf({ provider, model }: CapacityOf, { providers, tiers }: RoutingTable): Target[] {
+  const all = providers.has(provider) ? Object.values(tiers).flatMap(({ targets }) => targets) : [];
+  return all.filter((target) => target.provider === provider && (model === undefined || target.model === model));
+}
+
+/** Undefined: it is found. */
+function ceilingOf(of: CapacityOf, table: RoutingTable): number | undefined {
+  const whole = table.providers.get(of.provider)?.maxInFlight;
+  if (of.model === undefined) return whole;
+  const own = targetsOf(of, table).find(({ maxInFlight }) => maxInFlight !== undefined);
+  return own?.maxInFlight ?? (whole === undefined ? undefined : UNLIMITED);
+}
+
+/** The figures of a share; none where Redis has said nothing yet, or a provider as a whole has no ceiling. */
+function figuresOf(of: CapacityOf, known: Capacity | undefined, set: number | undefined) {
+  if (known === undefined || (of.model === undefined && set === undefined)) return [];
+  const source = set === undefined ? ('found' as const) : ('set' as const);
+  // A model whose provider as a whole has a ceiling has none of its own.
+  const bound = set === UNLIMITED ? undefined : { calls: set ?? known.found, source };
+  return [{ ...of, inFlight: sumOf(known.shares, 'inFlight'), ceiling: bound }];
+}
+
 /** This worker's shares: of each target, and of each provider that has a ceiling as a whole. */
-function createShares({ routing, events, log, ...deps }: SharesDeps) {
-  const shares = new Map<string, OwnShare>();
+function createShares({ routing, log, ...deps }: SharesDeps) {
+  const shares = new Map<string, OwnShare & { of: CapacityOf }>();
   let isAway = false;
 
-  function shareOf(of: CapacityOf, ceiling: OwnShareDeps['ceiling']): OwnShare {
+  function shareOf(of: CapacityOf): OwnShare {
     const name = of.model === undefined ? of.provider : `${of.provider} ${of.model}`;
     const known = shares.get(name);
     if (known !== undefined) return known;
-    const share = createOwnShare({
+    const own = createOwnShare({
       ...deps,
       of,
-      ceiling,
-      onReport(capacity) {
+      ceiling: () => ceilingOf(of, routing.current()),
+      onReport() {
         isAway = false;
-        events.emit('capacity.seen', of, capacity, ceiling());
       },
       onFailure(error) {
         if (!isAway)
@@ -115,25 +136,14 @@ function createShares({ routing, events, log, ...deps }: SharesDeps) {
         isAway = true;
       },
     });
+    const share = { ...own, of };
     shares.set(name, share);
     return share;
   }
 
-  const providerCeiling = (name: string) => routing.current().providers.get(name)?.maxInFlight;
-  function targetCeiling(provider: string, model: string): number | undefined {
-    for (const tier of Object.values(routing.current().tiers))
-      for (const target of tier.targets)
-        if (target.provider === provider && target.model === model && target.maxInFlight !== undefined)
-          return target.maxInFlight;
-    return providerCeiling(provider) === undefined ? undefined : UNLIMITED;
-  }
-
-  function ofRoute({ target, provider: { name, maxInFlight } }: Route): OwnShare[] {
-    const { model } = target;
-    const own = shareOf({ provider: name, model }, () => targetCeiling(name, model));
-    return maxInFlight === undefined
-      ? [own]
-      : [shareOf({ provider: name, model: undefined }, () => providerCeiling(name)), own];
+  function ofRoute({ target: { model }, provider: { name: provider, maxInFlight } }: Route): OwnShare[] {
+    const own = shareOf({ provider, model });
+    return maxInFlight === undefined ? [own] : [shareOf({ provider, model: undefined }), own];
   }
 
   const freeAt = (route: Route) => Math.min(...ofRoute(route).map((share) => share.free()));
@@ -160,6 +170,13 @@ function createShares({ routing, events, log, ...deps }: SharesDeps) {
       const unknown = all.filter((share) => !share.isKnown());
       if (unknown.length === 0) return;
       await inTime(Promise.all(unknown.map((share) => share.renew())), FIRST_REPORT_MS).catch(() => undefined);
+    },
+
+    /** Figures of those that a tier calls. */
+    figures() {
+      const table = routing.current();
+      const called = Array.from(shares.values()).filter(({ of }) => targetsOf(of, table).length > 0);
+      return called.flatMap(({ of, capacity }) => figuresOf(of, capacity(), ceilingOf(of, table)));
     },
 
     async stop(): Promise<void> {
@@ -380,6 +397,7 @@ export function createCapacities(deps: CapacitiesDeps) {
     isServing: (route: Route): boolean => shares.ofRoute(route).some((share) => share.isServing()),
     seeksCeiling: (route: Route, promptTokens: number): boolean =>
       shares.ofRoute(route).at(-1)?.seeksCeiling(promptTokens) === true,
+    figures: shares.figures,
     stop: (): Promise<void> => shares.stop(),
   };
 }

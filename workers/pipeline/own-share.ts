@@ -26,8 +26,7 @@ export interface OwnShareDeps {
   unplaced(): number;
   /** There may be more places than before. */
   onChange(): void;
-  /** After each report: what the metrics show. */
-  onReport(capacity: Capacity): void;
+  onReport(): void;
   onFailure(error: unknown): void;
 }
 
@@ -208,7 +207,7 @@ function openReports(deps: OwnShareDeps, { holding, seats, demand }: Parts) {
     try {
       const answer = await calls.make(() => store.report(of, report, deps.ceiling()));
       holding.adopt(answer);
-      deps.onReport(answer.capacity);
+      deps.onReport();
       seats.settle(true);
     } catch (error) {
       holding.keep();
@@ -252,6 +251,7 @@ export function createOwnShare(deps: OwnShareDeps) {
   const parts = { holding, seats, demand };
   const reports = openReports(deps, parts);
   return {
+    capacity: holding.capacity,
     free: (): number => freePlaces(parts),
     /** Has a share that has not run out. */
     isKnown: (): boolean => holding.share() !== undefined,

@@ -1,8 +1,6 @@
 import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
-import type { Capacity } from '../../shared/domain/capacity.ts';
 import type { BreakerState } from '../../shared/domain/breaker.ts';
 import type { BreakerEvents } from '../../shared/redis/stores/breaker-store.ts';
-import type { CapacityOf } from '../../shared/redis/stores/capacity-store.ts';
 import type { Emitter, EventBus } from '../../shared/lifecycle/event-bus.ts';
 import type { ModerationEvents } from '../moderation/create-moderation.ts';
 import type { Claimed, Outcome } from './stage.ts';
@@ -28,8 +26,6 @@ export interface WorkerEvents extends BreakerEvents, ModerationEvents, Reconcile
   'provider.odd_end': [target: { provider: string; model: string }, word: string];
   /** A breaker's state as this worker sees it, whichever worker has changed it. */
   'breaker.seen': [provider: string, state: BreakerState];
-  /** The calls that a provider, or one of its models, is sent at once; `set` undefined: the ceiling is found. */
-  'capacity.seen': [of: CapacityOf, capacity: Capacity, set: number | undefined];
   'webhook.attempted': [outcome: 'succeeded' | 'failed'];
   'settlement.waiting': [shard: number, backlog: Backlog];
 }

@@ -107,6 +107,29 @@ describe('a provider that takes a number of calls at once', () => {
     expect(seen.stop()).toBeGreaterThan(5);
   });
 
+  it('shows the ceiling that it has in its metrics, and none once no tier calls it', async () => {
+    const name = await route('mobius', 'chunks=1');
+    await startWorkers(1);
+    const { key } = await service.startTenant();
+    await postChat(service.app, key, chatOf('Hi'));
+    const ceilings = async () =>
+      [
+        ...((await workers[0]?.metrics()) ?? '').matchAll(
+          /^parley_provider_ceiling\{provider="(.*?)".*?source="(\w+)"/gm,
+        ),
+      ]
+        .filter(([, provider]) => provider === name)
+        .map(([, , source]) => source);
+    const become = (sources: string[]) =>
+      waitFor(async () => ((await ceilings()).join() === sources.join() ? true : undefined), sources.join());
+    await become(['found']);
+
+    await service.setTargets('mobius', [{ provider: name, model: 'sim?chunks=1', max_in_flight: 7 }]);
+    await become(['set']);
+    await route('mobius', 'chunks=1');
+    await become([]);
+  });
+
   it('is found to be full by the calls that wait inside it, and is sent no more than it serves', async () => {
     const name = await route('mobius', 'slots=4&first_token_ms=50&chunk_ms=100&chunks=10');
     await startWorkers(2);

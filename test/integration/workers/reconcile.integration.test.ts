@@ -18,6 +18,7 @@ import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 
 const GRANT = 1_000 * RATE;
 const REPAIR = { onDrift: 'repair' } as const;
+const GAUGES = { unreadableProviders: () => 0, capacities: () => [], checks: () => Promise.resolve({}) };
 
 let lab: RequestLab;
 let book: LedgerLab;
@@ -204,7 +205,7 @@ describe('a Redis that does not', () => {
 describe('the hourly run', () => {
   it('is made by one worker of many and shows what is left in the gauge', async () => {
     await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 500 } });
-    const metrics = createWorkerMetrics({ unreadableProviders: () => 0, checks: () => Promise.resolve({}) });
+    const metrics = createWorkerMetrics(GAUGES);
     const events = createEventBus<WorkerEvents>(() => undefined);
     measureWorker(events, metrics, systemClock);
     const hourly = ['first', 'second'].map((name) =>
@@ -227,7 +228,7 @@ describe('the hourly run', () => {
   it('is shown by every worker as the last turn has left it, whoever had that turn', async () => {
     const workers = ['first', 'second'].map((name) => {
       const leases = createLeaderLease(lab.redis, lab.keyspace, name);
-      const metrics = createWorkerMetrics({ unreadableProviders: () => 0, checks: () => Promise.resolve({}) });
+      const metrics = createWorkerMetrics(GAUGES);
       const events = createEventBus<WorkerEvents>(() => undefined);
       measureWorker(events, metrics, systemClock);
       const drift = createLastDrift(lab.redis, lab.keyspace);

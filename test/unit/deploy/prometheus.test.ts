@@ -74,7 +74,7 @@ async function renderPages(): Promise<string> {
       queues: () => Promise.resolve([]),
       workerConcurrency: 1,
     }).page,
-    createWorkerMetrics({ unreadableProviders: () => 0, checks }).page,
+    createWorkerMetrics({ unreadableProviders: () => 0, capacities: () => [], checks }).page,
   ];
   return (await Promise.all(pages.map((page) => page.render()))).join('\n');
 }
