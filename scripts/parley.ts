@@ -11,6 +11,7 @@ import createClient from 'openapi-fetch';
 
 import { BUILD } from '../shared/config/load-config.ts';
 import type { paths } from './admin-api.d.ts'; // npm run types
+import { allPages, withPage } from './all-pages.ts';
 import { jsonObject, recordOf, tableOf, wholeNumber } from './parley-text.ts';
 import type { Row } from './parley-text.ts';
 
@@ -49,6 +50,10 @@ async function answerOf<Data>(
   );
 }
 
+const processesOf = (client: Client) => allPages((query) => answerOf(client.GET('/processes', { params: { query } })));
+const queuesOf = (client: Client) => allPages((query) => answerOf(client.GET('/queues', { params: { query } })));
+const breakersOf = (client: Client) => allPages((query) => answerOf(client.GET('/breakers', { params: { query } })));
+
 type Finding = Readonly<{ state: 'ok' | 'look' | 'bad'; what: string; finding: string }>;
 
 /** A clock that is further away than this makes signatures, limits and logs hard to trust; milliseconds. */
@@ -58,11 +63,10 @@ const OLD_SECONDS = 60;
 
 /** The first questions of an operator, with their answers. */
 async function examine(client: Client, deepHealth: () => Promise<Response>): Promise<Finding[]> {
-  const all = { params: { query: { limit: 100 } } };
   const [{ data: processes }, { data: queues }, { data: breakers }, settlement] = await Promise.all([
-    answerOf(client.GET('/processes', all)),
-    answerOf(client.GET('/queues', all)),
-    answerOf(client.GET('/breakers', all)),
+    processesOf(client),
+    queuesOf(client),
+    breakersOf(client),
     answerOf(client.GET('/settlement')),
   ]);
   const sentAt = Date.now();
@@ -283,8 +287,8 @@ export function createParley({ env, print }: Shell): Command {
     .description('with their circuit breakers')
     .action(async () => {
       const [known, breakers] = await Promise.all([
-        answerOf(client().GET('/providers', { params: { query: { limit: 100 } } })),
-        answerOf(client().GET('/breakers', { params: { query: { limit: 100 } } })),
+        allPages((query) => answerOf(client().GET('/providers', { params: { query } }))),
+        breakersOf(client()),
       ]);
       const rows = known.data.map(({ id, kind, base_url }) => {
         const { state, reason, recent_calls, recent_failures } = breakers.data.find((one) => one.id === id) ?? {};
@@ -353,8 +357,16 @@ export function createParley({ env, print }: Shell): Command {
     .command('processes')
     .description('who runs, in which version')
     .action(async () => {
-      const answer = await answerOf(client().GET('/processes', { params: { query: { limit: 100 } } }));
-      showList(answer, ['kind', 'version', 'commit', 'host', 'pid', 'uptime_seconds', 'running', 'draining']);
+      showList(await processesOf(client()), [
+        'kind',
+        'version',
+        'commit',
+        'host',
+        'pid',
+        'uptime_seconds',
+        'running',
+        'draining',
+      ]);
     });
 
   const queues = program.command('queues').description('list, pause and resume queues');
@@ -362,9 +374,8 @@ export function createParley({ env, print }: Shell): Command {
     .command('list', { isDefault: true })
     .description('what waits, and how fast it is done')
     .action(async () => {
-      const answer = await answerOf(client().GET('/queues', { params: { query: { limit: 100 } } }));
       const figures = 'waiting active delayed failed oldest_age_seconds drain_rate_per_second workers_wanted paused';
-      showList(answer, ['id', ...figures.split(' ')]);
+      showList(await queuesOf(client()), ['id', ...figures.split(' ')]);
     });
   const ofQueue = (queue: string) => ({ params: { path: { queue } } });
   queues
@@ -390,7 +401,10 @@ export function createParley({ env, print }: Shell): Command {
     .action(async ({ hours, tenant, run }: { hours: number; tenant?: string; run?: true }) => {
       const start_time = Math.floor(Date.now() / 1_000) - hours * 3_600;
       const body = { start_time, dry_run: run !== true, ...(tenant === undefined ? {} : { tenant_id: tenant }) };
-      const answer = await answerOf(client().POST('/requests/replay', { body }));
+      const replay = (page: object) => answerOf(client().POST('/requests/replay', { body: { ...body, ...page } }));
+      let answer = await replay({});
+      while (run === true && answer.next_page !== null)
+        answer = withPage(answer, await replay({ page: answer.next_page }));
       const { matched, replayed, skipped, dry_run, data } = answer;
       const summary = recordOf({ matched, replayed, skipped, dry_run });
       show(

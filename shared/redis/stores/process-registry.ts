@@ -41,7 +41,8 @@ export type ProcessRegistry = ReturnType<typeof createProcessRegistry>;
 export function createProcessRegistry(client: RedisClient, { processes }: Keyspace) {
   return {
     async list(): Promise<ProcessEntry[]> {
-      const ids = await client.smembers(processes.ids);
+      // In one order, by which pages of the list go on.
+      const ids = (await client.smembers(processes.ids)).sort();
       if (ids.length === 0) return [];
       const found = await client.mget(ids.map(processes.entry));
       const gone = ids.filter((_, index) => found[index] === null);

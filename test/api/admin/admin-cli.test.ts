@@ -1,10 +1,25 @@
 import { expect, it } from '@jest/globals';
 
+import { REPLAYED, skip } from '../../../api/admin/requests/replay-rules.ts';
 import { createParley } from '../../../scripts/parley.ts';
+import { BUILD } from '../../../shared/config/load-config.ts';
+import { createProcessRegistry } from '../../../shared/redis/stores/process-registry.ts';
 import { ADMIN_TOKEN } from '../../support/admin.ts';
 import { useAdmin } from '../../support/use-service.ts';
 
-const admin = useAdmin();
+const FAILED = ['a', 'b', 'c'].map((letter) => `req_${letter.repeat(24)}`);
+const admin = useAdmin({
+  /** Pages of one, of which the last is skipped. */
+  replayFailed({ after, isDryRun }) {
+    const at = after === undefined ? 0 : FAILED.indexOf(after.requestId) + 1;
+    const requestId = FAILED[at] ?? '';
+    const failed = undefined;
+    const ended = at < 2 ? REPLAYED : skip('limit_reached', 9_000);
+    const next = at < 2 ? { kind: 'async' as const, acceptedAt: at, failedAt: at, requestId } : undefined;
+    const outcome = isDryRun ? ({ kind: 'matched' } as const) : ended;
+    return Promise.resolve({ matched: FAILED.length - at, requests: [{ requestId, failed, outcome }], next });
+  },
+});
 
 /** What `parley` prints. */
 async function parley(...args: string[]): Promise<string> {
@@ -34,7 +49,6 @@ it('a tenant is made, given a key and credits, suspended and found in the list',
 it('figures are tables, and the same as the API has them with --json', async () => {
   expect(await parley('queues')).toMatch(/^id +waiting +active/);
   expect(await parley('usage')).toBe('None.');
-  expect(await parley('replay')).toMatch(/^matched +0\n/);
   expect(await parley('providers')).toBe('None.');
   const { body } = await admin.call('get', '/admin/v1/margin');
   expect(JSON.parse(await parley('--json', 'usage', '--margin'))).toMatchObject({ object: body['object'] as string });
@@ -62,6 +76,14 @@ it('single fields of a key and a provider are changed, and names of models publi
   await expect(parley('models', 'publish', 'x', 'gold')).rejects.toThrow(/`tier` must be/);
 });
 
+it('a replay that is run goes through all pages, one that is not shows the first', async () => {
+  expect(await parley('replay')).toMatch(/^matched +3\nreplayed +0\n/);
+  const done = JSON.parse(await parley('--json', 'replay', '--run')) as { data: { id: string }[] };
+  expect(done).toMatchObject({ matched: 3, replayed: 2, skipped: 1, retry_after_seconds: 9, next_page: null });
+  expect(done).toMatchObject({ skipped_reasons: [{ reason: 'limit_reached', count: 1 }] });
+  expect(done.data.map(({ id }) => id)).toEqual(FAILED);
+});
+
 it('a doctor says what is right and what is not, with an exit code', async () => {
   const before = process.exitCode;
   expect(await parley('doctor')).toMatch(/^bad +workers +0 of 0 processes$/m);
@@ -69,6 +91,19 @@ it('a doctor says what is right and what is not, with an exit code', async () =>
   process.exitCode = before;
   expect(await parley('doctor')).toMatch(/^ok +settlement +0 dead letters/m);
   process.exitCode = before;
+});
+
+it('a fleet of more processes than a page of the API has is shown and counted whole', async () => {
+  const { beat } = createProcessRegistry(admin.redis, admin.keyspace);
+  const figures = { ...BUILD, protocol: 2, host: 'here', pid: 1, uptimeSeconds: 1, running: 0, draining: false };
+  const ids = Array.from({ length: 101 }, (_, index) => `wrk_${index}`);
+  await Promise.all(ids.map((id) => beat({ ...figures, id, kind: 'worker' })));
+
+  const shown = await parley('processes');
+  expect(shown.match(/^worker/gm)).toHaveLength(101);
+  expect(shown).not.toContain('--limit');
+  expect(await parley('doctor')).toMatch(/^ok +workers +101 of 101 processes$/m);
+  await Promise.all(ids.map((id) => createProcessRegistry(admin.redis, admin.keyspace).remove(id)));
 });
 
 it('a request is found by its id and in the list', async () => {
