@@ -38,7 +38,9 @@ describe('the bytes of a stream', () => {
   });
 
   it('are JSON where the first delta says nothing beside the fields of its choice', () => {
-    const [, data = ''] = createSseWriter(HEAD).events(entryOf(1, [toDelta({}, { logprobs: {} })]), 1).split('data: ');
+    const [, data = ''] = createSseWriter(HEAD)
+      .events(entryOf(1, [toDelta({}, { logprobs: {} })]), 1)
+      .split('data: ');
 
     expect(JSON.parse(data)).toMatchObject({ choices: [{ delta: { role: 'assistant' }, logprobs: {} }] });
   });
