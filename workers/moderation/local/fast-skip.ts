@@ -4,7 +4,7 @@ import type { Lexicon } from './lexicon.ts';
 import { MAY_END, NONE_OPEN } from './open-phrases.ts';
 import { matchToken } from './match-token.ts';
 import type { PassedToken } from './match-token.ts';
-import { endsAtGap, endsWord, isWhiteSpace, kindAt, standsAlone } from './word-ends.ts';
+import { endsWord, isWhiteSpace, kindAt, standsAlone } from './word-ends.ts';
 
 /** Where reading stands in a text. docs/architecture/moderation.md explains the words that are used here. */
 export interface TextPlace {
@@ -22,9 +22,7 @@ export interface TextPlace {
   triedTo: number;
 }
 
-/**
- * What the last call of `passWord` or `passOther` passed over; one object for all, since each result is read at once.
- */
+/** Holds what the last call of `passWord` or `passOther` passed over: one object, since each result is read at once. */
 const passed: PassedToken = { end: 0, lookedTo: 0, inGap: false, words: 0, mark: NO_GAP };
 
 /**
@@ -125,9 +123,7 @@ function passWord(
   let word = -1;
   if (node !== 0 || single !== 0) {
     const isDisguised = single !== 0 && ((trie.wordAt[single] ?? 0) >= 0 || trie.firsts[single] === 1);
-    const isOver =
-      endsWord(unitKinds, units, at, end) || (end > at + 1 && endsAtGap(unitKinds, table, node, single, units, end));
-    if (isDisguised || !isOver) return passOther(lexicon, place, units, at, to, state);
+    if (isDisguised || !endsWord(unitKinds, units, at, end)) return passOther(lexicon, place, units, at, to, state);
     word = trie.wordAt[node] ?? -1;
   }
   // The rest of a word that is in no phrase.

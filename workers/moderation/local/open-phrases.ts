@@ -16,7 +16,7 @@ const STATES_MAX = 2_048;
 const STEPS = 32_768;
 const STEPS_MAX = STEPS / 2;
 const PRIME = 0x9e37_79b1;
-/** The cost of learning a step, in characters read, and the largest budget for it: 400 steps. */
+/** The price of learning a step, in characters read, and the largest budget for it: 400 steps. */
 const STEP_COST = 40;
 const BUDGET_MAX = 400 * STEP_COST;
 
