@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 
 import { WITHOUT_PAST } from '../../scripts/start/demo-week.ts';
 import { chatOf, postChat } from '../support/chat.ts';
@@ -22,6 +22,11 @@ const browser = useBrowser();
 const lab = replayLab(service);
 
 const consoleUrl = () => `http://127.0.0.1:${(service.adminApp.address() as AddressInfo).port}/admin/console/`;
+
+interface Tenant {
+  balance: number;
+  rpm: number;
+}
 
 let page: Page;
 let failedId: string;
@@ -92,9 +97,41 @@ it('a queue is paused and goes on', async () => {
   await waitFor(async () => ((await paused()).length === 0 ? true : undefined), 'the end of the pause');
 });
 
+it('an action that fails says so', async () => {
+  await visit(page, '/');
+  const path = '**/queues/*/pause';
+  await page.route(path, (route) => route.abort());
+  await button('Pause').first().click();
+
+  await main()
+    .getByRole('alert')
+    .getByText(/did not answer/)
+    .waitFor();
+  await page.unroute(path);
+});
+
+it('a grant that is sent again after its answer was lost is booked once', async () => {
+  const balance = async () => ((await service.admin('get', `/tenants/${tenant.tenantId}`)).body as Tenant).balance;
+  await visit(page, `/tenants/${tenant.tenantId}`);
+  const before = await balance();
+  const lose = async (route: Route) => {
+    await route.fetch();
+    await route.abort();
+  };
+  await page.route('**/credits', lose, { times: 1 });
+  await button('Credits').click();
+  await page.getByLabel('Credits', { exact: true }).fill('300');
+  await button('Book').click();
+  await page.getByRole('dialog').getByRole('alert').waitFor();
+  await button('Book').click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+
+  expect(await balance()).toBe(before + 300);
+});
+
 it('a tenant gets limits and credits, is suspended, and let in again', async () => {
   await visit(page, `/tenants/${tenant.tenantId}`);
-  const before = (await service.admin('get', `/tenants/${tenant.tenantId}`)).body as { balance: number };
+  const before = (await service.admin('get', `/tenants/${tenant.tenantId}`)).body as Tenant;
   await button('Limits').click();
   await page.getByLabel('Requests a minute of a key').fill('77');
   await button('Save').click();
@@ -103,7 +140,7 @@ it('a tenant gets limits and credits, is suspended, and let in again', async () 
   await page.getByLabel('Credits', { exact: true }).fill('500');
   await button('Book').click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  const changed = (await service.admin('get', `/tenants/${tenant.tenantId}`)).body as { balance: number; rpm: number };
+  const changed = (await service.admin('get', `/tenants/${tenant.tenantId}`)).body as Tenant;
   expect(changed).toMatchObject({ rpm: 77, balance: before.balance + 500 });
 
   await button('Suspend').click();

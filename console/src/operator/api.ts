@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/preact-query';
 
 import type { components, paths } from '../../../scripts/admin-api.d.ts'; // npm run types
+import { allPages } from '../../../scripts/all-pages.ts';
 import { createApi, ok, tryOut } from '../shell/api.ts';
 import { createSession } from '../shell/session.ts';
 
@@ -28,7 +29,7 @@ export const LIVE = { refetchInterval: 5_000 } as const;
 export const useProviders = () =>
   useQuery({
     queryKey: ['providers'],
-    queryFn: () => ok(api.GET('/providers', { params: { query: { limit: 100 } } })),
+    queryFn: () => allPages((query) => ok(api.GET('/providers', { params: { query } }))),
     ...LIVE,
   });
 export const useTiers = () => useQuery({ queryKey: ['tiers'], queryFn: () => ok(api.GET('/tiers')) });

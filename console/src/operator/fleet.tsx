@@ -2,10 +2,11 @@ import { useQuery } from '@tanstack/preact-query';
 import { useMemo } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
+import { allPages } from '../../../scripts/all-pages.ts';
 import { ok } from '../shell/api.ts';
 import { Chart, toSeries } from '../ui/chart.tsx';
 import { compact, count, duration, share } from '../ui/format.ts';
-import { Badge, Button, Card, Empty, ErrorBox, PageHead, Stat } from '../ui/parts.tsx';
+import { Badge, Button, Card, Empty, ErrorBox, PageHead, Stat, useAct } from '../ui/parts.tsx';
 import { Table, wholeList } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -48,14 +49,15 @@ function LatestStats() {
 const useQueues = () =>
   useQuery({
     queryKey: ['queues'],
-    queryFn: () => ok(api.GET('/queues', { params: { query: { limit: 100 } } })),
+    queryFn: () => allPages((query) => ok(api.GET('/queues', { params: { query } }))),
     ...LIVE,
   });
 
 function Queues() {
   const mayWrite = useMayWrite();
   const query = useQueues();
-  const act = async ({ id, paused }: Schemas['Queue']) => {
+  const { act, failure } = useAct();
+  const change = async ({ id, paused }: Schemas['Queue']) => {
     const params = { params: { path: { queue: id } } };
     await (paused ? api.POST('/queues/{queue}/resume', params) : api.POST('/queues/{queue}/pause', params));
     toast(paused ? `${id} goes on` : `${id} is paused: requests are accepted and wait`);
@@ -82,11 +84,13 @@ function Queues() {
     },
     {
       title: '',
-      cell: (queue) => mayWrite && <Button onClick={() => void act(queue)}>{queue.paused ? 'Resume' : 'Pause'}</Button>,
+      cell: (queue) =>
+        mayWrite && <Button onClick={() => void act(() => change(queue))}>{queue.paused ? 'Resume' : 'Pause'}</Button>,
     },
   ];
   return (
     <Card title="Queues" bare actions={<a href="../queues">Job by job</a>}>
+      {failure && <div class="body">{failure}</div>}
       <Table
         label="Queues"
         columns={columns}
@@ -152,14 +156,14 @@ const several = (number: number, one: string, many: string) => `${count(number)}
 export function Fleet() {
   const processes = useQuery({
     queryKey: ['processes'],
-    queryFn: () => ok(api.GET('/processes', { params: { query: { limit: 100, order: 'asc' } } })),
+    queryFn: () => allPages((page) => ok(api.GET('/processes', { params: { query: { ...page, order: 'asc' } } }))),
     ...LIVE,
   });
   const providers = useProviders().data?.data;
   const all = processes.data?.data;
   const running = all?.reduce((sum, { kind, running: some }) => sum + (kind === 'worker' ? some : 0), 0);
   const shut = providers?.filter(({ breaker_state: state }) => state !== null && state !== 'closed') ?? [];
-  const wanted = useQueues().data?.data.reduce((sum, { workers_wanted: some }) => sum + some, 0);
+  const wanted = useQueues().data?.workers_wanted;
   const of = (kind: string) => all?.filter((each) => each.kind === kind && !each.draining).length ?? 0;
   return (
     <>
@@ -172,7 +176,7 @@ export function Fleet() {
         />
         <Stat
           label="Workers wanted"
-          value={wanted === undefined ? undefined : count(Math.max(1, wanted))}
+          value={wanted === undefined ? undefined : count(wanted)}
           note={`${count(of('worker'))} take requests`}
           {...(all !== undefined && wanted !== undefined && wanted > of('worker') ? { tone: 'waiting' as const } : {})}
         />

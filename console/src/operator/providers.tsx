@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 
 import { ok } from '../shell/api.ts';
 import { count, exact, share } from '../ui/format.ts';
-import { Badge, Button, Card, Empty, ErrorBox, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Empty, ErrorBox, PageHead, Time, useAct } from '../ui/parts.tsx';
 import { Table, wholeList } from '../ui/table.tsx';
 import type { Column, List } from '../ui/table.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -25,9 +25,11 @@ const capacityOf = ({ capacity }: Provider): string =>
 
 function Actions({
   provider,
+  act,
   onResult,
 }: {
   provider: Provider;
+  act: ReturnType<typeof useAct>['act'];
   onResult: (result: Schemas['ProviderTestResult']) => void;
 }) {
   const queries = useQueryClient();
@@ -38,8 +40,6 @@ function Actions({
     setBusy(true);
     try {
       onResult(await ok(api.POST('/providers/{provider}/test', { ...path, body: {} })));
-    } catch (error) {
-      toast((error as Error).message);
     } finally {
       setBusy(false);
     }
@@ -52,11 +52,11 @@ function Actions({
   const isShut = provider.breaker_state !== null && provider.breaker_state !== 'closed';
   return (
     <span class="row">
-      <Button disabled={isBusy} onClick={() => void test()}>
+      <Button disabled={isBusy} onClick={() => void act(test)}>
         {isBusy ? 'Calling …' : 'Try a call'}
       </Button>
       {isShut && (
-        <Button kind="danger" onClick={() => void reset()}>
+        <Button kind="danger" onClick={() => void act(reset)}>
           Reset breaker
         </Button>
       )}
@@ -66,6 +66,7 @@ function Actions({
 
 function ProviderTable({ list }: { list: List<Provider> }) {
   const mayWrite = useMayWrite();
+  const { act, failure } = useAct();
   const [result, setResult] = useState<{ name: string } & Schemas['ProviderTestResult']>();
   const columns: Column<Provider>[] = [
     { title: 'Provider', cell: ({ name }) => <strong>{name}</strong> },
@@ -85,6 +86,7 @@ function ProviderTable({ list }: { list: List<Provider> }) {
         mayWrite && (
           <Actions
             provider={provider}
+            act={act}
             onResult={(found) => {
               setResult({ ...found, name: provider.name });
             }}
@@ -94,6 +96,7 @@ function ProviderTable({ list }: { list: List<Provider> }) {
   ];
   return (
     <Card title="Providers" bare>
+      {failure && <div class="body">{failure}</div>}
       {result !== undefined && (
         <p class="notice" data-tone={result.ok ? 'success' : 'failed'} role="status">
           {`${result.name}: ${result.message} (${count(result.ms)} ms${result.model === null ? '' : `, ${result.model}`})`}
@@ -105,12 +108,7 @@ function ProviderTable({ list }: { list: List<Provider> }) {
         list={list}
         keyOf={({ name }) => name}
         empty={
-          <Empty
-            title="No provider yet."
-            call={
-              'parley providers set openai --kind openai --base-url https://… --api-key-file key\n# or PUT /admin/v1/providers/{name}'
-            }
-          >
+          <Empty title="No provider yet." call="PUT /admin/v1/providers/{name}">
             A provider is whoever makes the answers: any server that speaks OpenAI’s or Anthropic’s protocol.
           </Empty>
         }

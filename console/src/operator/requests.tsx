@@ -6,7 +6,7 @@ import { ok } from '../shell/api.ts';
 import { navigate, useParams } from '../shell/router.ts';
 import { count, credits, duration, words } from '../ui/format.ts';
 import { Field, Select, textOf } from '../ui/field.tsx';
-import { Badge, Button, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Time, useAct } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Timeline } from '../ui/timeline.tsx';
@@ -24,7 +24,7 @@ const tookMs = ({ timeline: { accepted_at: from, finished_at: to } }: Row) =>
   from === null || to === null ? undefined : (to - from) * 1_000;
 
 const COLUMNS: Column<Row>[] = [
-  { title: 'Ended', width: 15.5, cell: ({ created_at: at }) => <Time at={at} /> },
+  { title: 'Accepted', width: 15.5, cell: ({ created_at: at }) => <Time at={at} /> },
   {
     title: 'Request',
     width: 14,
@@ -221,10 +221,9 @@ function RequestFacts({ row }: { row: Row }) {
 function Replay({ id }: { id: string }) {
   const queries = useQueryClient();
   const [plan, setPlan] = useState<Schemas['RequestReplay']>();
-  const [error, setError] = useState<unknown>();
-  const call = async (isDry: boolean) => {
-    try {
-      setError(undefined);
+  const { act, failure } = useAct();
+  const call = (isDry: boolean) =>
+    act(async () => {
       const replay = await ok(api.POST('/requests/replay', { body: { request_ids: [id], dry_run: isDry } }));
       if (isDry) {
         setPlan(replay);
@@ -233,10 +232,7 @@ function Replay({ id }: { id: string }) {
       setPlan(undefined);
       toast(replay.replayed === 1 ? 'It runs again' : 'It was not replayed');
       await queries.invalidateQueries();
-    } catch (fault) {
-      setError(fault);
-    }
-  };
+    });
   const reason =
     plan?.data[0]?.reason ?? plan?.skipped_reasons[0]?.reason ?? (plan?.matched === 0 ? 'not_replayable' : undefined);
   return (
@@ -256,7 +252,7 @@ function Replay({ id }: { id: string }) {
             : `It cannot be replayed: ${words(reason)}.`}
         </p>
       )}
-      {error !== undefined && <ErrorBox error={error} />}
+      {failure}
     </div>
   );
 }

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/preact-query';
 
 import { ok } from '../shell/api.ts';
 import { count, duration } from '../ui/format.ts';
-import { Button, Card, ErrorBox, PageHead, Stat } from '../ui/parts.tsx';
+import { Button, Card, ErrorBox, PageHead, Stat, useAct } from '../ui/parts.tsx';
 import { toast } from '../ui/toast.tsx';
 import { LIVE, api, useMayWrite } from './api.ts';
 
@@ -11,6 +11,7 @@ export function Settlement() {
   const mayWrite = useMayWrite();
   const query = useQuery({ queryKey: ['settlement'], queryFn: () => ok(api.GET('/settlement')), ...LIVE });
   const state = query.data;
+  const { act, failure } = useAct();
   const requeue = async () => {
     const { requeued } = await ok(api.POST('/settlement/requeue'));
     toast(`${count(requeued)} records are tried again`);
@@ -52,8 +53,9 @@ export function Settlement() {
               A record that could not be booked keeps its hold, so no credit is lost or spent twice meanwhile. Trying
               again is safe: what was booked is not booked twice.
             </p>
+            {failure}
             <div>
-              <Button disabled={(state?.dead_letters ?? 0) === 0} onClick={() => void requeue()}>
+              <Button disabled={(state?.dead_letters ?? 0) === 0} onClick={() => void act(requeue)}>
                 Try all again
               </Button>
             </div>

@@ -35,6 +35,8 @@ const NULLABLE: ReadonlySet<Limit> = new Set(['tenant_rpm', 'tenant_tpm', 'max_i
 /** The form of a deed, which is done when it is sent. */
 function DeedDialog({ deed, tenant, onClose }: { deed: Deed; tenant: Tenant; onClose: () => void }) {
   const queries = useQueryClient();
+  /** A form that is sent again, because its answer was lost, books once. */
+  const [bookingKey] = useState(() => crypto.randomUUID());
   const params = { params: { path: { tenant_id: tenant.id } } };
   const done = async (call: Promise<unknown>, text: string) => {
     await call;
@@ -80,7 +82,7 @@ function DeedDialog({ deed, tenant, onClose }: { deed: Deed; tenant: Tenant; onC
           onSubmit={(form) => {
             const reason = textOf(form, 'reason');
             const body = { credits: numberOf(form, 'credits') ?? 0, ...(reason === undefined ? {} : { reason }) };
-            const header = { 'Idempotency-Key': crypto.randomUUID() };
+            const header = { 'Idempotency-Key': bookingKey };
             return done(
               api.POST('/tenants/{tenant_id}/credits', { params: { ...params.params, header }, body }),
               'It stands in the ledger',
@@ -196,7 +198,12 @@ function Ledger({ id }: { id: string }) {
         columns={LEDGER_COLUMNS}
         list={list}
         keyOf={(entry) => entry.id}
-        empty={<Empty title="Nothing was granted, bought or spent yet." call={`parley tenants credit ${id} 10000`} />}
+        empty={
+          <Empty
+            title="Nothing was granted, bought or spent yet."
+            call={`parley tenants grant ${id} 10000 --key first-grant`}
+          />
+        }
       />
     </Card>
   );

@@ -8,7 +8,20 @@ import { navigate } from '../shell/router.ts';
 import { FormDialog } from '../ui/dialog.tsx';
 import { download } from '../ui/download.ts';
 import { bytes, count, duration, share } from '../ui/format.ts';
-import { Badge, Button, Card, Code, CopyButton, Empty, ErrorBox, Facts, Meter, PageHead, Time } from '../ui/parts.tsx';
+import {
+  Badge,
+  Button,
+  Card,
+  Code,
+  CopyButton,
+  Empty,
+  ErrorBox,
+  Facts,
+  Meter,
+  PageHead,
+  Time,
+  useAct,
+} from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import { api, baseUrl, raw } from './api.ts';
 
@@ -39,22 +52,17 @@ function Progress({ counts: { total, completed, failed } }: { counts: Batch['req
 /** A file of requests, dropped or chosen. */
 function Upload() {
   const [isOver, setOver] = useState(false);
-  const [sending, setSending] = useState<string>();
-  const [error, setError] = useState<unknown>();
-  const send = async (file: File | undefined) => {
-    if (file === undefined) return;
-    setSending(`${file.name}, ${bytes(file.size)}`);
-    setError(undefined);
-    try {
-      const init = { method: 'POST', headers: { 'Content-Type': 'application/x-ndjson' }, body: file };
-      const batch = (await (await raw('/batches', init)).json()) as Batch;
-      await queries.invalidateQueries({ queryKey: ['batches'] });
-      navigate(`/batches/${batch.id}`);
-    } catch (fault) {
-      setError(fault);
-    } finally {
-      setSending(undefined);
-    }
+  const [name, setName] = useState('');
+  const { act, isBusy, failure } = useAct();
+  const send = async (file: File) => {
+    setName(`${file.name}, ${bytes(file.size)}`);
+    const init = { method: 'POST', headers: { 'Content-Type': 'application/x-ndjson' }, body: file };
+    const batch = (await (await raw('/batches', init)).json()) as Batch;
+    await queries.invalidateQueries({ queryKey: ['batches'] });
+    navigate(`/batches/${batch.id}`);
+  };
+  const sendAny = (file: File | undefined) => {
+    if (file !== undefined) void act(() => send(file));
   };
   return (
     <div class="stack">
@@ -71,23 +79,23 @@ function Upload() {
         onDrop={(event) => {
           event.preventDefault();
           setOver(false);
-          void send(event.dataTransfer?.files[0]);
+          sendAny(event.dataTransfer?.files[0]);
         }}
       >
-        <strong>{sending === undefined ? 'Drop a file of requests, or choose one' : `Sending ${sending} …`}</strong>
+        <strong>{isBusy ? `Sending ${name} …` : 'Drop a file of requests, or choose one'}</strong>
         <span class="small">NDJSON, a request a line, up to 10,000 lines and 50 MiB</span>
         <input
           class="visually-hidden"
           type="file"
           accept=".ndjson,.jsonl,.json,application/x-ndjson"
-          disabled={sending !== undefined}
+          disabled={isBusy}
           onChange={(event) => {
-            void send(event.currentTarget.files?.[0]);
+            sendAny(event.currentTarget.files?.[0]);
             event.currentTarget.value = '';
           }}
         />
       </label>
-      {error !== undefined && <ErrorBox error={error} />}
+      {failure}
     </div>
   );
 }

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/preact-query';
-import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 import type { paths } from '../../public-api.d.ts';
@@ -7,7 +6,7 @@ import { ok, queries } from '../shell/api.ts';
 import { useParams } from '../shell/router.ts';
 import { Field, numberOf, Select } from '../ui/field.tsx';
 import { count, credits, exact, money, share } from '../ui/format.ts';
-import { Badge, Button, Card, Empty, ErrorBox, Meter, PageHead, Stat, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Empty, ErrorBox, Meter, PageHead, Stat, Time, useAct } from '../ui/parts.tsx';
 import { Table, useList, wholeList } from '../ui/table.tsx';
 import { api, useOwnKey } from './api.ts';
 
@@ -34,7 +33,7 @@ async function buy(what: { package_id: string } | { credits: number }): Promise<
 }
 
 function Offers() {
-  const [error, setError] = useState<unknown>();
+  const { act, failure } = useAct();
   const offers = useQuery({
     queryKey: ['packages'],
     queryFn: () => ok(api.GET('/billing/packages', { params: { query: { limit: 100, order: 'asc' } } })),
@@ -45,14 +44,14 @@ function Offers() {
     return <Empty title="Nothing is sold here">An administrator grants credits, or sets a price list.</Empty>;
   return (
     <div class="stack">
-      {error !== undefined && <ErrorBox error={error} />}
+      {failure}
       <div class="offers">
         {data?.data.map(({ id, name, credits: amount, amount: price, currency }) => (
           <div key={id} class="offer">
             <h3>{name}</h3>
             <span class="price">{money(price, currency)}</span>
             <span class="muted small">{credits(amount)} credits</span>
-            <Button kind="primary" onClick={() => void buy({ package_id: id }).catch(setError)}>
+            <Button kind="primary" onClick={() => void act(() => buy({ package_id: id }))}>
               Buy<span class="visually-hidden"> {name}</span>
             </Button>
           </div>
@@ -62,7 +61,8 @@ function Offers() {
             class="offer"
             onSubmit={(event) => {
               event.preventDefault();
-              void buy({ credits: numberOf(new FormData(event.currentTarget), 'credits') ?? 0 }).catch(setError);
+              const amount = numberOf(new FormData(event.currentTarget), 'credits') ?? 0;
+              void act(() => buy({ credits: amount }));
             }}
           >
             <Field

@@ -8,7 +8,7 @@ import { FormDialog } from '../ui/dialog.tsx';
 import { download } from '../ui/download.ts';
 import { Field, Select, textOf } from '../ui/field.tsx';
 import { bytes, count, words } from '../ui/format.ts';
-import { Badge, Button, Card, Code, Empty, ErrorBox, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Code, Empty, PageHead, Time, useAct } from '../ui/parts.tsx';
 import { Table, useList, wholeList } from '../ui/table.tsx';
 import { api, curl, raw } from './api.ts';
 
@@ -44,7 +44,7 @@ function Report({ report }: { report: Deletion['report'] }): ComponentChildren {
 
 export function Compliance() {
   const [open, setOpen] = useState<'export' | 'delete'>();
-  const [error, setError] = useState<unknown>();
+  const { act, failure } = useAct();
   const exports = useQuery({
     queryKey: ['exports'],
     queryFn: () => ok(api.GET('/compliance/exports', LATEST)),
@@ -58,14 +58,10 @@ export function Compliance() {
   const close = () => {
     setOpen(undefined);
   };
-  const fetchFile = async (id: string) => {
-    setError(undefined);
-    try {
+  const fetchFile = (id: string) =>
+    act(async () => {
       download(`${id}.zip`, 'application/zip', await (await raw(`/compliance/exports/${id}/download`)).arrayBuffer());
-    } catch (fault) {
-      setError(fault);
-    }
-  };
+    });
   return (
     <>
       <PageHead
@@ -88,7 +84,7 @@ export function Compliance() {
           Delete data
         </Button>
       </PageHead>
-      {error !== undefined && <ErrorBox error={error} />}
+      {failure}
       <Card bare title="Exports">
         <Table<Export>
           label="exports"

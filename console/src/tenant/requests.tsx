@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/preact-query';
-import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 import { ok } from '../shell/api.ts';
 import { navigate, useParams } from '../shell/router.ts';
 import { Field, Select, textOf } from '../ui/field.tsx';
 import { count, credits, localTime } from '../ui/format.ts';
-import { Badge, Button, Card, Code, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Code, CopyButton, Empty, ErrorBox, Facts, PageHead, Time, useAct } from '../ui/parts.tsx';
 import { useList } from '../ui/table.tsx';
 import { Timeline } from '../ui/timeline.tsx';
 import type { Span } from '../ui/timeline.tsx';
@@ -154,7 +153,7 @@ async function summaryOf(id: string): Promise<RequestSummary | null> {
 }
 
 export function RequestPage({ params: { id = '' } }: { params: { id?: string } }) {
-  const [error, setError] = useState<unknown>();
+  const { act, failure } = useAct();
   const request = useQuery({
     queryKey: ['request', id],
     queryFn: () => ok(api.GET('/chat/{request_id}', { params: { path: { request_id: id } } })),
@@ -169,10 +168,10 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
   const summary = kept.data ?? undefined;
   const { data } = request;
   const isRunning = data?.status === 'queued' || data?.status === 'in_progress';
-  const cancel = () =>
-    api
-      .POST('/chat/{request_id}/cancel', { params: { path: { request_id: id } } })
-      .then(() => request.refetch(), setError);
+  const cancel = async () => {
+    await api.POST('/chat/{request_id}/cancel', { params: { path: { request_id: id } } });
+    await request.refetch();
+  };
   const response = data?.response;
   const answer = response && 'choices' in response ? response.choices[0] : undefined;
   const text = answer?.message.content;
@@ -182,12 +181,12 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
       <PageHead title="Request" about={<code class="break">{id}</code>}>
         <CopyButton text={id} label="Copy id" />
         {isRunning && (
-          <Button kind="danger" onClick={() => void cancel()}>
+          <Button kind="danger" onClick={() => void act(cancel)}>
             Cancel it
           </Button>
         )}
       </PageHead>
-      {error !== undefined && <ErrorBox error={error} />}
+      {failure}
       {request.error !== null && !kept.isFetching && summary === undefined && <ErrorBox error={request.error} />}
       {request.error !== null && summary !== undefined && (
         <Card title="What is kept of it; its answer is not, or was never made">

@@ -159,7 +159,11 @@ export function createStream(show: (state: StreamState) => void) {
       return follow((signal) => raw(`/chat/stream/${requestId}?starting_after=${lines.length}`, { signal }));
     },
     async cancel(): Promise<void> {
-      if (state.requestId !== undefined) await raw(`/chat/${state.requestId}/cancel`, { method: 'POST' });
+      try {
+        if (state.requestId !== undefined) await raw(`/chat/${state.requestId}/cancel`, { method: 'POST' });
+      } catch (error) {
+        set({ error });
+      }
     },
     leave(): void {
       connection.abort();

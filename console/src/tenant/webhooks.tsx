@@ -8,7 +8,7 @@ import { navigate } from '../shell/router.ts';
 import { FormDialog } from '../ui/dialog.tsx';
 import { Checks, Field, numberOf, textOf, textsOf } from '../ui/field.tsx';
 import { duration } from '../ui/format.ts';
-import { Badge, Button, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Time, useAct } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import { toast } from '../ui/toast.tsx';
 import { api, curl } from './api.ts';
@@ -148,25 +148,16 @@ function Deliveries({ id }: { id: string }) {
     (page) => ok(api.GET('/webhooks/{webhook_id}/deliveries', { params: { path: { webhook_id: id }, query: page } })),
     { refetchInterval: 2_000 },
   );
-  const [error, setError] = useState<unknown>();
+  const { act, failure } = useAct();
   const redeliver = async (deliveryId: string) => {
-    setError(undefined);
-    try {
-      const path = { webhook_id: id, delivery_id: deliveryId };
-      await ok(api.POST('/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver', { params: { path } }));
-      await queries.invalidateQueries({ queryKey: ['webhooks', id, 'deliveries'] });
-      toast('Sent again');
-    } catch (fault) {
-      setError(fault);
-    }
+    const path = { webhook_id: id, delivery_id: deliveryId };
+    await ok(api.POST('/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver', { params: { path } }));
+    await queries.invalidateQueries({ queryKey: ['webhooks', id, 'deliveries'] });
+    toast('Sent again');
   };
   return (
     <Card bare title="Deliveries">
-      {error !== undefined && (
-        <div class="body">
-          <ErrorBox error={error} />
-        </div>
-      )}
+      {failure && <div class="body">{failure}</div>}
       <Table<Delivery>
         label="deliveries"
         list={list}
@@ -201,7 +192,7 @@ function Deliveries({ id }: { id: string }) {
           {
             title: '',
             cell: ({ id: delivery, event_type: type }) => (
-              <Button onClick={() => void redeliver(delivery)}>
+              <Button onClick={() => void act(() => redeliver(delivery))}>
                 Redeliver<span class="visually-hidden"> {type}</span>
               </Button>
             ),
@@ -216,7 +207,7 @@ function Deliveries({ id }: { id: string }) {
 export function WebhookPage({ params: { id = '' } }: { params: { id?: string } }) {
   const [open, setOpen] = useState<'edit' | 'rotate' | 'delete'>();
   const [secret, setSecret] = useState<string>();
-  const [error, setError] = useState<unknown>();
+  const { act, failure } = useAct();
   const path = { params: { path: { webhook_id: id } } };
   const hook = useQuery({
     queryKey: ['webhooks', id],
@@ -227,16 +218,12 @@ export function WebhookPage({ params: { id = '' } }: { params: { id?: string } }
   const close = () => {
     setOpen(undefined);
   };
-  const act = async (action: () => Promise<unknown>, done: string) => {
-    setError(undefined);
-    try {
+  const change = (action: () => Promise<unknown>, done: string) =>
+    act(async () => {
       await action();
       await refresh();
       toast(done);
-    } catch (fault) {
-      setError(fault);
-    }
-  };
+    });
   const isActive = data?.status === 'active';
   return (
     <>
@@ -245,7 +232,7 @@ export function WebhookPage({ params: { id = '' } }: { params: { id?: string } }
         <Button
           kind="primary"
           onClick={() =>
-            void act(() => ok(api.POST('/webhooks/{webhook_id}/test', path)), 'A test event is on its way')
+            void change(() => ok(api.POST('/webhooks/{webhook_id}/test', path)), 'A test event is on its way')
           }
         >
           Send a test event
@@ -253,7 +240,7 @@ export function WebhookPage({ params: { id = '' } }: { params: { id?: string } }
         <Button
           disabled={data === undefined}
           onClick={() =>
-            void act(
+            void change(
               () =>
                 ok(
                   api.PATCH('/webhooks/{webhook_id}', { ...path, body: { status: isActive ? 'disabled' : 'active' } }),
@@ -276,7 +263,7 @@ export function WebhookPage({ params: { id = '' } }: { params: { id?: string } }
           </Button>
         ))}
       </PageHead>
-      {error !== undefined && <ErrorBox error={error} />}
+      {failure}
       {hook.error !== null && <ErrorBox error={hook.error} />}
       {data !== undefined && (
         <Card title="The webhook">

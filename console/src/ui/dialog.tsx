@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 
-import { Button, ErrorBox } from './parts.tsx';
+import { Button, useAct } from './parts.tsx';
 
 /** The browser's own dialog: it keeps the focus, Escape closes it, and what is behind it cannot be reached. */
 export function Dialog({
@@ -41,27 +41,20 @@ export function FormDialog({
   onSubmit: (form: FormData) => Promise<unknown>;
   children: ComponentChildren;
 }) {
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
-  const send = async (event: SubmitEvent) => {
+  const { act, isBusy, failure } = useAct();
+  const send = (event: SubmitEvent) => {
     event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
+    void act(async () => {
       await onSubmit(new FormData(event.target as HTMLFormElement));
       onClose();
-    } catch (fault) {
-      setError(fault);
-    } finally {
-      setBusy(false);
-    }
+    });
   };
   return (
     <Dialog title={title} onClose={onClose}>
-      <form onSubmit={(event) => void send(event)}>
+      <form onSubmit={send}>
         <h2>{title}</h2>
         {children}
-        {error !== undefined && <ErrorBox error={error} />}
+        {failure}
         <div class="actions">
           <Button onClick={onClose}>Cancel</Button>
           <button type="submit" class="button" data-kind={danger ? 'danger' : 'primary'} disabled={isBusy}>

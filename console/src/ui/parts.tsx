@@ -203,6 +203,27 @@ export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void 
   );
 }
 
+/** Does what somebody asked for. `failure` is what went wrong, for where it is seen. */
+export function useAct() {
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  return {
+    isBusy,
+    failure: error === undefined ? undefined : <ErrorBox error={error} />,
+    async act(action: () => Promise<unknown>): Promise<void> {
+      setBusy(true);
+      setError(undefined);
+      try {
+        await action();
+      } catch (fault) {
+        setError(fault);
+      } finally {
+        setBusy(false);
+      }
+    },
+  };
+}
+
 /** A place without anything yet: what would be here, and the call that puts it there. */
 export function Empty({
   title,
