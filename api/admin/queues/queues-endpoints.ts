@@ -115,6 +115,7 @@ const EXAMPLE = {
 };
 
 const queueSchema = named('Queue', object(fields));
+const ofAll = { workers_wanted: integer('The same for all queues together; at least 1.', 1) };
 
 function defineSwitch(
   path: '/queues/:queue/pause' | '/queues/:queue/resume',
@@ -147,12 +148,13 @@ export const queuesEndpoints = {
     tag: 'Queues',
     summary: 'List queues',
     query: listQuery,
-    answers: { 200: json('A page of queues.', named('QueueList', pageSchema(queueSchema))) },
-    examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(EXAMPLE) } },
+    answers: { 200: json('A page of queues.', named('QueueList', pageSchema(queueSchema, ofAll))) },
+    examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(EXAMPLE, { workers_wanted: 1 }) } },
     async handle({ query }, deps: QueuesDeps) {
       const all = await readQueues(deps);
       const page = pageOf(all, query, ({ id }) => id);
-      return ok(toListPage(page, query.limit, (queue) => queue));
+      const wanted = Math.max(1, workersWanted(all, deps.workerConcurrency));
+      return ok({ ...toListPage(page, query.limit, (queue) => queue), workers_wanted: wanted });
     },
   }),
   pauseQueue: defineSwitch('/queues/:queue/pause', {

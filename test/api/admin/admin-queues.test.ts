@@ -49,6 +49,7 @@ describe('the figures of the queues', () => {
       has_more: false,
       first_id: '0:interactive',
       last_id: '1:interactive',
+      workers_wanted: 1,
     });
     expect(body.data[0]).toEqual({
       id: '0:interactive',
