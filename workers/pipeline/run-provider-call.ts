@@ -1,6 +1,5 @@
 import { CHAT_LIMITS, VECTOR_BYTES_MAX } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { fieldsOf, toDelta } from '../../shared/contracts/events.ts';
 import type { Delta, Increment } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import { enforcesSchema } from '../../shared/domain/routing.ts';
@@ -193,29 +192,10 @@ interface Passing {
 /** One reader for each call of a tool. */
 function openReaders() {
   const readers = new Map<string, ReturnType<typeof openJsonReader>>();
-  return ({ part, text }: Delta): string => {
-    if (!part.startsWith('tool_calls')) return text;
-    const reader = readers.get(part) ?? openJsonReader();
-    readers.set(part, reader);
+  return (of: string, text: string): string => {
+    const reader = readers.get(of) ?? openJsonReader();
+    readers.set(of, reader);
     return reader(text);
-  };
-}
-
-/** Halves of characters, as JSON has them, at the end and at the beginning of a text. */
-const FIRST_HALF = /(?<!\\)\\ud[89ab]..(?=")/g;
-const SECOND_HALF = /(?<=")\\ud[c-f]../g;
-
-/** Makes a character whole that is cut between two deltas of one part. */
-function createJoiner() {
-  const held = new Map<string, string>();
-  return (delta: Delta): Delta => {
-    if (!delta.line.includes(String.raw`\ud`)) return delta;
-    const begun = delta.line.replace(SECOND_HALF, (half) => `${held.get(delta.part) ?? ''}${half}`);
-    const line = begun.replace(FIRST_HALF, (half) => {
-      held.set(delta.part, half);
-      return '';
-    });
-    return toDelta(...fieldsOf(line));
   };
 }
 
@@ -226,7 +206,7 @@ function createJoiner() {
  */
 function createOrder(show: (increment: Increment) => void) {
   const passing: Passing[] = [];
-  const [join, read] = [createJoiner(), openReaders()];
+  const readArguments = openReaders();
   let [added, passed] = [0, 0];
   let part = 'content';
 
@@ -261,12 +241,12 @@ function createOrder(show: (increment: Increment) => void) {
     release,
     /** Returns what the window is to read. */
     add(event: Exclude<ProviderEvent, { kind: 'end' }>): string {
-      const delta = event.kind === 'text' ? undefined : join(event);
-      const between = begin(delta?.part ?? 'content');
-      const said = delta === undefined ? event.text : read(delta);
+      const isText = event.kind === 'text';
+      const between = begin(isText ? 'content' : event.part);
+      const said = isText || !event.part.startsWith('tool_calls') ? event.text : readArguments(event.part, event.text);
       const start = added;
       added += between.length + said.length;
-      if (delta !== undefined) passing.push({ start, end: added, delta });
+      if (!isText) passing.push({ start, end: added, delta: event });
       else if (between !== '') passing.push({ start, end: start + between.length, delta: undefined });
       // No text of its own brings it out.
       if (said === '' && passed === added) release('');

@@ -138,12 +138,6 @@ describe('an answer with calls of tools', () => {
     expect(shown.slice(at + 3).join('')).toBe('. Done.');
   });
 
-  it('has no character cut between two deltas, and JSON’s own escapes as they came', async () => {
-    const { shown } = await run(argue('{"a":"\ud83d'), argue('{\\ud83d', 1), argue('\ude00"}'));
-
-    expect(shown).toEqual([argue('{"a":"'), argue('{\\ud83d', 1), argue('😀"}')].map(lineOf));
-  });
-
   it.each([
     ['in one delta', [argue(`{"q":"${FLAGGED}"}`)]],
     ['across deltas', [argue(`{"q":"${FLAGGED.slice(0, 4)}`), argue(`${FLAGGED.slice(4)}"}`)]],
