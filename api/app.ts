@@ -17,7 +17,7 @@ import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-h
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { createReplay } from './http/idempotent-replay.ts';
 import type { ReplayDeps } from './http/idempotent-replay.ts';
-import { assignRequestId, inOneLayer, createTraceRequest, principalOf } from './http/request-context.ts';
+import { assignRequestId, inOneLayer, claimCount, createTraceRequest, principalOf } from './http/request-context.ts';
 import type { Guard, Step } from './http/request-context.ts';
 import { requireClearHead, requireHttps } from './http/head-guards.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
@@ -165,7 +165,11 @@ export function createApp(deps: AppDeps): Express {
     countRequest: deps.countRequest,
     countLookup: deps.countLookup,
     replay: createReplay(deps),
-    mayUpload: (_req, res) => deps.batchQueue.assertMayWrite(principalOf(res)),
+    mayUpload(_req, res) {
+      // A 429 takes nothing, and a Redis that does not answer is not asked again.
+      claimCount(res);
+      return deps.batchQueue.assertMayWrite(principalOf(res));
+    },
     receiveBatch: createReceiveBatch({ ...deps, bodies }),
     refuseEarly: deps.refuseEarly,
     bodies,

@@ -164,7 +164,12 @@ async function openAccess(connections: Connections, stores: Stores) {
   const { authenticate, principals } = await openAuthentication(connections, guard);
   const moveTenant = openMoveTenant(connections, { ...stores, clock, log });
   const follow = createFollowMove({ principals, recover: moveTenant.recover, log });
-  const early = createEarlyRefusal(admissionStore, createAnswerCache(redis, keyspace), clock);
+  const early = createEarlyRefusal(
+    admissionStore,
+    createAnswerCache(redis, keyspace),
+    stores.batchQueue.assertMayWrite,
+    clock,
+  );
   const guards = {
     authenticate,
     countRefusal: createRefusalCounter(admissionStore, guard, follow, early.note),

@@ -335,9 +335,9 @@ async function acceptOnShard<R extends Relay>(deps: AcceptDeps, call: Call<R>): 
   const { pacedBytes } = prepared;
   const { requestId, principal, idempotency } = prepared.asked;
   const { shard } = principal;
-  if (pacedBytes > 0) await batchQueue.assertMayWrite(principal);
-  // From here on admit.lua counts the request.
+  // A 429 takes nothing; from here on admit.lua counts the request.
   claimCount(call.res);
+  if (pacedBytes > 0) await batchQueue.assertMayWrite(principal);
   if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
   if (idempotency !== undefined) await restoreFromMongo.byName(principal, idempotency.name);
   // A worker may begin before the result of the admission arrives.

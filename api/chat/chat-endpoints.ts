@@ -23,7 +23,7 @@ import type { Accept, Accepted } from './accept.ts';
 import { hasAllEvents, lastEventId, reached } from './resume.ts';
 import { assertScope } from '../http/authenticate.ts';
 import { principalOf } from '../http/request-context.ts';
-import { idempotencyKeyOf, tryOf, keepsNothing } from '../http/request-terms.ts';
+import { idempotencyKeyOf, tryOf, keepsNothing, wantsAsync } from '../http/request-terms.ts';
 import type { RecordStore } from '../../shared/requests/record-store.ts';
 import { openCollector, DRAIN_MS, openForwarder, SSE_HEADERS } from '../relay/answer.ts';
 import type { Forwarder, RelayTimes } from '../relay/answer.ts';
@@ -43,11 +43,6 @@ export interface RespondDeps {
 }
 
 type Respond = ReturnType<typeof createRespond>;
-
-/** `Prefer: respond-async` (RFC 7240): the caller does not wait. */
-function wantsAsync(req: Request): boolean {
-  return (req.get('Prefer') ?? '').split(',').some((preference) => /^\s*respond-async\s*(;|$)/i.test(preference));
-}
 
 /** Names of an earlier call or try whose request this call joins. */
 const earlierOf = (req: Request) => ({ idempotencyKey: idempotencyKeyOf(req), tries: tryOf(req) });

@@ -6,7 +6,6 @@ import {
   TENANT_LOOKUPS_PER_MINUTE,
 } from '../../shared/contracts/tenant-fields.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
-import { ERRORS } from '../../shared/errors/codes.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type {
   Admission,
@@ -160,9 +159,9 @@ async function countAddress(
 }
 
 /**
- * Counts a request that was refused otherwise than by a 429 against its key, or a failed authentication against its
- * address, so that junk is limited too. Returns the error to send: beyond the limit, a 429 instead of the refusal. If Redis
- * does not answer, the refusal stands and the headers name only the limits.
+ * Counts a refused request against its key, or a failed authentication against its address, so that junk is limited
+ * too. Returns the error to send: beyond the limit, a 429 instead of the refusal. If Redis does not answer, the refusal
+ * stands and the headers name only the limits.
  */
 export function createRefusalCounter(
   store: AdmissionStore,
@@ -171,7 +170,7 @@ export function createRefusalCounter(
   note: (error: ServiceError, res: Response) => void,
 ) {
   async function countKey(error: ServiceError, res: Response): Promise<ServiceError> {
-    const takes = ERRORS[error.code].status === 429 ? 'nothing' : contextOf(res).chatName ? 'of key' : 'of tenant';
+    const takes = contextOf(res).chatName === undefined ? 'of tenant' : 'of key';
     const count: Count = (requestId, caller) => store.count(requestId, caller, takes);
     const admission = await countOnShard(count, follow, res);
     const principal = principalOf(res);

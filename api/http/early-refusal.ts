@@ -9,7 +9,8 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { contextOf, principalOf } from './request-context.ts';
 import { codingName } from './read-body.ts';
 import { setKeyHeaders } from './count-requests.ts';
-import { idempotencyKeyOf, idempotencyNameOf } from './request-terms.ts';
+import type { BatchQueue } from '../../shared/requests/queue-store.ts';
+import { idempotencyKeyOf, idempotencyNameOf, wantsAsync } from './request-terms.ts';
 import { putNewest } from '../../shared/domain/bounded-map.ts';
 
 /** Reading a smaller body costs less than asking Redis first. */
@@ -48,12 +49,28 @@ function heldOf(held: Map<string, HeldRefusal>, name: string, now: number): Held
   return undefined;
 }
 
+/** MongoDB keeps it beside Redis, at the pace of the uploads of its tenant. */
+const isKept = (req: Request): boolean => idempotencyKeyOf(req) !== undefined || wantsAsync(req);
+
 async function answered<Reply>(asking: Promise<Reply>): Promise<Reply> {
   try {
     return await asking;
   } catch (cause) {
+    if (cause instanceof ServiceError) throw cause;
     throw admissionUnanswered(cause);
   }
+}
+
+/** The 429 of a tenant that has written all that it may in this minute; undefined: it may, or keeps nothing of this call. */
+async function paceOf(mayWrite: BatchQueue['assertMayWrite'], req: Request, res: Response) {
+  if (!isKept(req)) return undefined;
+  try {
+    await answered(mayWrite(principalOf(res)));
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'rpm_exceeded') return error;
+    throw error;
+  }
+  return undefined;
 }
 
 /** Whether an earlier call has made the request that this one asks for. */
@@ -74,6 +91,7 @@ async function isJoining(isNamed: AnswerCache['isNamed'], req: Request, res: Res
 export function createEarlyRefusal(
   { count }: Pick<AdmissionStore, 'count'>,
   { isNamed }: Pick<AnswerCache, 'isNamed'>,
+  mayWrite: BatchQueue['assertMayWrite'],
   clock: Clock,
 ) {
   const held = new Map<string, HeldRefusal>();
@@ -102,12 +120,17 @@ export function createEarlyRefusal(
     let refusal = refusalOf(req, res, found, last);
     if (refusal !== undefined && repeated.has(refusal) && (await isJoining(isNamed, req, res)))
       refusal = refusalOf(req, res, found, undefined);
+    const pace = refusal === undefined && isCostly(req) ? await paceOf(mayWrite, req, res) : undefined;
+    refusal ??= pace;
     if (refusal === undefined) return;
+    // The pace is none for calls that are not kept, so it is not remembered.
+    if (pace !== undefined) repeated.add(pace);
     const fault = () => {
       setKeyHeaders(res, principalOf(res), found);
       return refusal;
     };
-    const mayBeSmall = found.verdict !== 'rpm' && codingName(req) === '' && sentBytesOf(req) === Infinity;
+    const [isCoded, isOpen] = [codingName(req) !== '', sentBytesOf(req) === Infinity];
+    const mayBeSmall = found.verdict !== 'rpm' && (pace !== undefined ? isCoded || isOpen : !isCoded && isOpen);
     if (!mayBeSmall) throw fault();
     contextOf(res).bodyLimit = { bytes: COSTLY_BYTES, fault };
   }

@@ -136,3 +136,8 @@ export function retentionOf(
   // If the caller may not return, Redis keeps the answer for its ordinary time, because the tenant's own is longer.
   return { retentionMs: Math.min(ownMs, serviceMs), answerStorage: { storedMs: ownMs }, hasIntent };
 }
+
+/** `Prefer: respond-async` (RFC 7240): the caller does not wait. */
+export function wantsAsync(req: Request): boolean {
+  return (req.get('Prefer') ?? '').split(',').some((preference) => /^\s*respond-async\s*(;|$)/i.test(preference));
+}

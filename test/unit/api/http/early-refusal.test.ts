@@ -32,6 +32,7 @@ function startCalls() {
   const early = createEarlyRefusal(
     { count: () => Promise.resolve(found) },
     { isNamed: () => Promise.resolve(hasName) },
+    () => Promise.resolve(),
     { now: () => now },
   );
   const principal = principalOf({});
