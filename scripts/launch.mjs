@@ -89,7 +89,8 @@ const buildConsole = () => run(findNode(), [tool('vite'), 'build', 'console', '-
 
 /** Where only production's packages are installed, the console is what `npm run build` has made, or is not there. */
 async function buildConsoleIfDue(args) {
-  if (isHelp(args) || !existsSync(join(BIN, 'vite')) || isFresh('console/dist/index.html', 'console')) return 0;
+  if (isHelp(args) || !existsSync(join(BIN, 'vite')) || isFresh('console/dist/index.html', 'console', 'scripts'))
+    return 0;
   return buildConsole();
 }
 

@@ -65,7 +65,7 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
   };
 }
 
-/** Whether the entity, or its history, was deleted since that time: what was said before does not run any more. */
+/** Tells whether the entity or its history was deleted since that time. A request that was made before runs no more. */
 export type IsDeletedSince = (space: Space, entityId: string | undefined, timeMs: number) => Promise<boolean>;
 
 export function createIsDeletedSince(mongo: MongoConnection, pseudonyms: Pseudonyms): IsDeletedSince {

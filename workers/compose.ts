@@ -20,10 +20,10 @@ import { createRoutingRepository } from '../shared/mongo/routing/routing-reposit
 import { createShardDirectory } from '../shared/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/queue/queues.ts';
 import type { ChatQueues } from '../shared/queue/queues.ts';
-import { openRedis } from '../shared/redis/connection.ts';
+import { openRedis, subscribe } from '../shared/redis/connection.ts';
 import { createKeyspace } from '../shared/redis/keyspace.ts';
 import { watchMemory } from '../shared/redis/memory-watch.ts';
-import { openRedisReturn, subscribe } from '../shared/redis/redis-return.ts';
+import { openRedisReturn } from '../shared/redis/redis-return.ts';
 import { createAccountStore } from '../shared/redis/stores/account-store.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/redis/stores/breaker-store.ts';
 import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';

@@ -98,6 +98,7 @@ export function paramsOf(path: string): PathParam[] {
 
 /** A value in a request's path, decoded. Throws `not_found` for one that cannot be an id. */
 export function readParam(req: Request, name: PathParam): string {
+  // Express gives a `*name` by its segments.
   const value = [req.params[name] ?? []].flat().join('/');
   const { pattern, unknown }: PathParameter = PATH_PARAMETERS[name];
   if (pattern?.test(value) === false) throw new ServiceError('not_found', unknown);

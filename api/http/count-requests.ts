@@ -109,13 +109,7 @@ export interface EndpointLimit extends OwnLimit {
 export function createCountRequest(store: AdmissionStore, follow: FollowMove): (own?: EndpointLimit) => Guard {
   return (own) =>
     createCounter(
-      (requestId, principal) =>
-        store.count(
-          requestId,
-          principal,
-          'of tenant',
-          own === undefined ? undefined : { ...own, limit: own.perMinute },
-        ),
+      (requestId, principal) => store.count(requestId, principal, 'of tenant', own && { ...own, limit: own.perMinute }),
       follow,
       (admission, principal) => {
         const { verdict } = admission;

@@ -10,7 +10,7 @@ import { contextOf, principalOf } from './request-context.ts';
 import { codingName } from './read-body.ts';
 import { setKeyHeaders } from './count-requests.ts';
 import type { BatchQueue } from '../../shared/requests/queue-store.ts';
-import { idempotencyKeyOf, idempotencyNameOf, wantsAsync } from './request-terms.ts';
+import { idempotencyKeyOf, idempotencyNameOf, keepsNothing, wantsAsync } from './request-terms.ts';
 import { putNewest } from '../../shared/domain/bounded-map.ts';
 
 /** Reading a smaller body costs less than asking Redis first. */
@@ -49,28 +49,26 @@ function heldOf(held: Map<string, HeldRefusal>, name: string, now: number): Held
   return undefined;
 }
 
-/** MongoDB keeps it beside Redis, at the pace of the uploads of its tenant. */
-const isKept = (req: Request): boolean => idempotencyKeyOf(req) !== undefined || wantsAsync(req);
-
 async function answered<Reply>(asking: Promise<Reply>): Promise<Reply> {
   try {
     return await asking;
   } catch (cause) {
-    if (cause instanceof ServiceError) throw cause;
     throw admissionUnanswered(cause);
   }
 }
 
-/** The 429 of a tenant that has written all that it may in this minute; undefined: it may, or keeps nothing of this call. */
+/** The 429 of a tenant that has written all that it may in this minute, where the call is to be kept. */
 async function paceOf(mayWrite: BatchQueue['assertMayWrite'], req: Request, res: Response) {
-  if (!isKept(req)) return undefined;
-  try {
-    await answered(mayWrite(principalOf(res)));
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'rpm_exceeded') return error;
-    throw error;
-  }
-  return undefined;
+  const principal = principalOf(res);
+  const isKept = !keepsNothing(principal) && (idempotencyKeyOf(req) !== undefined || wantsAsync(req));
+  if (!isKept) return undefined;
+  return mayWrite(principal).then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof ServiceError) return error;
+      throw admissionUnanswered(error);
+    },
+  );
 }
 
 /** Whether an earlier call has made the request that this one asks for. */
@@ -87,6 +85,7 @@ async function isJoining(isNamed: AnswerCache['isNamed'], req: Request, res: Res
  * before the body is read. Limits that depend on the body (tokens, days) refuse a costly body for some seconds after one
  * of similar size was refused, and one of unknown length as soon as it is no small one. They are none to a call that joins
  * the request of its Idempotency-Key, whose body is read: joining counts as a request, so it cannot be done without end.
+ * The pace at which a tenant's kept requests are written refuses a costly body as well.
  */
 export function createEarlyRefusal(
   { count }: Pick<AdmissionStore, 'count'>,
@@ -123,7 +122,7 @@ export function createEarlyRefusal(
     const pace = refusal === undefined && isCostly(req) ? await paceOf(mayWrite, req, res) : undefined;
     refusal ??= pace;
     if (refusal === undefined) return;
-    // The pace is none for calls that are not kept, so it is not remembered.
+    // Remembered, it would refuse calls that are not kept.
     if (pace !== undefined) repeated.add(pace);
     const fault = () => {
       setKeyHeaders(res, principalOf(res), found);

@@ -26,8 +26,9 @@ export interface Guards {
   countLookup: Guard;
   /** Answers a repeated `Idempotency-Key` within a family of paths. */
   replay: (family: string) => RequestHandler;
-  /** Refuses a batch whose tenant has written as much as it may, and reads its body. */
+  /** Refuses a batch whose tenant has written all that it may in this minute. */
   mayUpload: Guard;
+  /** Reads the body of a batch. */
   receiveBatch: RequestHandler;
   /** Refuses a chat request if its body is not needed for that. */
   refuseEarly: Guard;

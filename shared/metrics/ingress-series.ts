@@ -48,6 +48,11 @@ export function workersWanted(queues: readonly QueueLoad[], workerConcurrency: n
   return Math.ceil(requests / (workerConcurrency * USE));
 }
 
+/** The same for all queues; at least 1, because what comes first needs a worker. */
+export function fleetWanted(queues: readonly QueueLoad[], workerConcurrency: number): number {
+  return Math.max(1, workersWanted(queues, workerConcurrency));
+}
+
 /**
  * Gauges of the queues' length, age and speed, the same on every ingress. While Redis is away they show nothing, rather
  * than an old figure.
@@ -89,7 +94,7 @@ export function gaugeQueues(registers: Registry[], { queues, workerConcurrency }
       const known = await figures();
       // The figure is unknown then: an autoscaler that read 1 would take workers away that are wanted when Redis is back.
       if (known === undefined) this.remove();
-      else this.set(Math.max(1, workersWanted(known, workerConcurrency)));
+      else this.set(fleetWanted(known, workerConcurrency));
     },
   });
 }

@@ -287,39 +287,6 @@ function watchConnection(client: Redis, announce: (slots: undefined, awayMs: num
   };
 }
 
-/** Where the messages of each subscriber go, by the channel. */
-const takers = new WeakMap<RedisClient, Map<string, (message: string) => void>>();
-
-/**
- * Hands the messages of one channel to `take`; on a cluster those of the slot that its name has. Resolves once Redis has
- * confirmed it; ioredis repeats it after a reconnect. Safe to repeat: the last `take` counts.
- */
-export async function subscribe(
-  subscriber: RedisClient,
-  channel: string,
-  take: (message: string) => void,
-): Promise<void> {
-  const known = takers.get(subscriber);
-  const own = known ?? new Map<string, typeof take>();
-  own.set(channel, take);
-  if (known === undefined) {
-    takers.set(subscriber, own);
-    const receive = (from: string, message: string) => own.get(from)?.(message);
-    subscriber.on('message', receive);
-    subscriber.on('smessage', receive);
-  }
-  await (subscriber.isCluster ? subscriber.ssubscribe(channel) : subscriber.subscribe(channel));
-}
-
-/** Calls back whenever messages of `subscriber` may have been missed. */
-export function onResubscribed(subscriber: RedisClient, listener: () => void): void {
-  subscriber.on('ready', listener);
-  if (!(subscriber instanceof Cluster)) return;
-  // The connections of a cluster's subscriber come and go by themselves.
-  subscriber.on('subscribersReady', listener);
-  subscriber.on('-node', listener);
-}
-
 /** With AOF `everysec` a power cut loses about a second; a failover to a replica as much as it lagged behind. */
 const KEPT_MS = 10_000;
 /** Enough for 500 ends of requests a second. Bounded, because they hold the texts of answers. */

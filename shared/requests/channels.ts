@@ -1,6 +1,6 @@
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
-import { onResubscribed, subscribe } from '../redis/redis-return.ts';
+import { onResubscribed, subscribe } from '../redis/connection.ts';
 import { inTime } from '../redis/time-limits.ts';
 
 /** Stands between the messages of several requests (append.lua). */

@@ -1,5 +1,4 @@
 import { request as httpRequest } from 'node:http';
-import type { ClientRequest } from 'node:http';
 
 import request from 'supertest';
 
@@ -48,12 +47,7 @@ export function postLines(
 }
 
 /** A POST of which the body is still to be written. */
-export function openPost(
-  { url }: Pick<TestService, 'url'>,
-  key: string,
-  type = NDJSON,
-  path = '/batches',
-): ClientRequest {
+export function openPost({ url }: Pick<TestService, 'url'>, key: string, type = NDJSON, path = '/batches') {
   const call = httpRequest(`${url}/platform/v1${path}`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': type },

@@ -92,7 +92,8 @@ function joined(seats: readonly Seat[]): Seat {
   };
 }
 
-function targetsOf({ provider, model }: CapacityOf, { providers, tiers }: RoutingTable): Target[] {
+/** The targets that share these places. */
+function targetsWith({ provider, model }: CapacityOf, { providers, tiers }: RoutingTable): Target[] {
   const all = providers.has(provider) ? Object.values(tiers).flatMap(({ targets }) => targets) : [];
   return all.filter((target) => target.provider === provider && (model === undefined || target.model === model));
 }
@@ -101,7 +102,7 @@ function targetsOf({ provider, model }: CapacityOf, { providers, tiers }: Routin
 function ceilingOf(of: CapacityOf, table: RoutingTable): number | undefined {
   const whole = table.providers.get(of.provider)?.maxInFlight;
   if (of.model === undefined) return whole;
-  const own = targetsOf(of, table).find(({ maxInFlight }) => maxInFlight !== undefined);
+  const own = targetsWith(of, table).find(({ maxInFlight }) => maxInFlight !== undefined);
   return own?.maxInFlight ?? (whole === undefined ? undefined : UNLIMITED);
 }
 
@@ -175,7 +176,7 @@ function createShares({ routing, log, ...deps }: SharesDeps) {
     /** Figures of those that a tier calls. */
     figures() {
       const table = routing.current();
-      const called = Array.from(shares.values()).filter(({ of }) => targetsOf(of, table).length > 0);
+      const called = Array.from(shares.values()).filter(({ of }) => targetsWith(of, table).length > 0);
       return called.flatMap(({ of, capacity }) => figuresOf(of, capacity(), ceilingOf(of, table)));
     },
 

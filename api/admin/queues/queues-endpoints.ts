@@ -3,7 +3,7 @@ import type { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import type { QueueStatistics } from '../../../shared/requests/queue-store.ts';
-import { workersWanted } from '../../../shared/metrics/ingress-series.ts';
+import { fleetWanted, workersWanted } from '../../../shared/metrics/ingress-series.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok, exampleList, json, listQuery } from '../../contract/endpoint.ts';
 import {
@@ -153,8 +153,10 @@ export const queuesEndpoints = {
     async handle({ query }, deps: QueuesDeps) {
       const all = await readQueues(deps);
       const page = pageOf(all, query, ({ id }) => id);
-      const wanted = Math.max(1, workersWanted(all, deps.workerConcurrency));
-      return ok({ ...toListPage(page, query.limit, (queue) => queue), workers_wanted: wanted });
+      return ok({
+        ...toListPage(page, query.limit, (queue) => queue),
+        workers_wanted: fleetWanted(all, deps.workerConcurrency),
+      });
     },
   }),
   pauseQueue: defineSwitch('/queues/:queue/pause', {

@@ -1,5 +1,5 @@
 import type { RedisClient } from '../connection.ts';
-import { onResubscribed } from '../redis-return.ts';
+import { onResubscribed } from '../connection.ts';
 import { ACCESS_CHANNEL } from '../keyspace.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';

@@ -5,7 +5,7 @@ import type { Breaker, BreakerChange } from '../../domain/breaker.ts';
 import type { Emitter } from '../../lifecycle/event-bus.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { onResubscribed, subscribe } from '../redis-return.ts';
+import { onResubscribed, subscribe } from '../connection.ts';
 import { createSharedStates } from './shared-states.ts';
 
 /**

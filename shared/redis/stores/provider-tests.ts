@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { subscribe } from '../redis-return.ts';
+import { subscribe } from '../connection.ts';
 import { inTime } from '../time-limits.ts';
 
 /** The part of a worker in a test: ids and names only, no key and no text. */

@@ -184,15 +184,12 @@ describe('a key that is revoked while the body of its call arrives', () => {
     const key = await makeKey(owner, { scopes: ['*'] });
     const call = openPost(service, key.value, type, path);
     const answered = once(call, 'response') as Promise<[IncomingMessage]>;
-    const [start, end] = [JSON.stringify(body).slice(0, -1), '}'];
-    call.write(start);
-    await waitFor(async () => {
-      const row = await service.models.keys.findById(key.id).lean();
-      return row?.lastUsedAt === undefined ? undefined : true;
-    }, 'its head to be read');
+    call.write(JSON.stringify(body).slice(0, -1));
+    const lastUse = async () => (await service.models.keys.findById(key.id).lean())?.lastUsedAt;
+    await waitFor(lastUse, 'its head to be read');
 
     await owner('delete', `/keys/${key.id}`);
-    call.end(end);
+    call.end('}');
 
     const [response] = await answered;
     expect(response.statusCode).toBe(401);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
-import { subscribe } from '../../../shared/redis/redis-return.ts';
+import { subscribe } from '../../../shared/redis/connection.ts';
 import { createLease, createOpenLeases } from '../../../workers/pipeline/claim.ts';
 import type { OpenLeases } from '../../../workers/pipeline/claim.ts';
 import { Stopped } from '../../../workers/pipeline/stage.ts';

@@ -29,10 +29,11 @@ function startCalls() {
   let now = 0;
   let found = FREE;
   let hasName = false;
+  let mayWrite = Promise.resolve();
   const early = createEarlyRefusal(
     { count: () => Promise.resolve(found) },
     { isNamed: () => Promise.resolve(hasName) },
-    () => Promise.resolve(),
+    () => mayWrite,
     { now: () => now },
   );
   const principal = principalOf({});
@@ -66,6 +67,10 @@ function startCalls() {
     pass: (ms: number) => (now += ms),
     fillMinute: () => (found = { ...FREE, verdict: 'rpm', retryAfterMs: 20_000 }),
     know: () => (hasName = true),
+    /** The tenant has written all that it may. */
+    fillPace(error = new ServiceError('rpm_exceeded', 'too much', { retryAfterSeconds: 30 })) {
+      (mayWrite = Promise.reject(error)).catch(() => undefined);
+    },
   };
 }
 
@@ -91,5 +96,17 @@ describe('a call whose Idempotency-Key is known', () => {
 
     expect((await call(100)).refusal).toMatchObject({ retryAfterSeconds: 3_600 });
     expect((await call(100, 'K')).refusal).toMatchObject({ code: 'rpm_exceeded', retryAfterSeconds: 20 });
+  });
+});
+
+describe('a tenant that has written all that it may', () => {
+  it('is refused costly bodies that are to be kept, unread, and no others', async () => {
+    const { call, fillPace } = startCalls();
+    fillPace();
+
+    expect((await call(MEGABYTE, 'K')).refusal).toMatchObject({ code: 'rpm_exceeded', retryAfterSeconds: 30 });
+    expect((await call('chunked', 'K')).limit).toMatchObject({ bytes: 256 * 1024 });
+    expect((await call(100, 'K')).refusal).toBeUndefined();
+    expect((await call(MEGABYTE)).refusal).toBeUndefined();
   });
 });
