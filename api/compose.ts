@@ -11,6 +11,7 @@ import type { Logger } from '../shared/logging/logger.ts';
 import { createIngressMetrics } from '../shared/metrics/ingress-series.ts';
 import type { IngressMetrics } from '../shared/metrics/ingress-series.ts';
 import { createPrincipalRepository } from '../shared/mongo/tenants/principal-repository.ts';
+import { openProcessParts } from '../shared/process-parts.ts';
 import { listenForAccessChanges } from '../shared/redis/stores/access-flags.ts';
 import { createBreakerStore } from '../shared/redis/stores/breaker-store.ts';
 import type { BreakerEvents } from '../shared/redis/stores/breaker-store.ts';
@@ -22,11 +23,11 @@ import { createAnswerCache } from '../shared/requests/answers.ts';
 import { openTracing } from '../shared/tracing/open-tracing.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
-import { openConnections, openStores } from './open-stores.ts';
-import type { Connections, Stores } from './open-stores.ts';
+import { openStores } from './open-stores.ts';
+import type { IngressParts } from './open-stores.ts';
 import { openBoardQueues } from './admin/queues/board.ts';
 import { readQueues } from './admin/queues/queues-endpoints.ts';
-import { openReplay } from './admin/requests/open-replay.ts';
+import { openReplay } from './admin/requests/replay-failed.ts';
 import { openMoveTenant } from './admin/tenants/move-tenant.ts';
 import type { AdmissionEvents } from './chat/accept.ts';
 import { openAdmission } from './chat/open-chat.ts';
@@ -83,7 +84,7 @@ export interface IngressComposeOptions {
 }
 
 /** API keys: their principals, which follow every change, and when they were last used. */
-async function openAuthentication({ config, clock, closer, mongo, subscriber }: Connections, guard: AddressGuard) {
+async function openAuthentication({ config, clock, closer, mongo, subscriber }: IngressParts, guard: AddressGuard) {
   const repository = createPrincipalRepository(mongo);
   const principals = createPrincipalCache(repository);
   await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
@@ -99,77 +100,58 @@ async function openAuthentication({ config, clock, closer, mongo, subscriber }: 
   return { authenticate, principals };
 }
 
-interface SalesDeps
-  extends Pick<IngressWebhooks, 'events' | 'watchAccount'>, Pick<IngressMetrics, 'paymentMismatches'> {
-  stripeApiUrl: string | undefined;
-}
-
 /** Where credits are bought: undefined, both, where nothing is sold. */
 async function openSales(
-  { config, clock, log }: Connections,
-  { checkouts, purchases, paymentBookings, tenants, accountStore }: Stores,
-  { events, watchAccount, paymentMismatches, stripeApiUrl }: SalesDeps,
+  parts: IngressParts,
+  webhooks: IngressWebhooks,
+  metrics: IngressMetrics,
+  stripeApiUrl: string | undefined,
 ) {
-  const opened = await openPayment(config, log, stripeApiUrl);
+  const opened = await openPayment(parts.config, parts.log, stripeApiUrl);
   if (opened === undefined) return { payment: undefined, paymentRoute: undefined };
   const paymentRoute = createPaymentRoute(opened, {
-    checkouts,
-    purchases,
-    paymentBookings,
-    tenants,
-    accountStore,
-    events,
-    watchAccount,
+    ...parts,
+    ...webhooks,
     countMismatch: (reason) => {
-      paymentMismatches.inc({ reason });
+      metrics.paymentMismatches.inc({ reason });
     },
-    clock,
-    log,
   });
   return { payment: opened.payment, paymentRoute };
 }
 
 /** The relay, and what is measured; the metrics count the relay's readers. */
-async function openRelayAndMetrics(connections: Connections, stores: Stores) {
-  const { config, clock, log, memory, redis, mongo } = connections;
-  const readiness = createReadiness({
-    redis: () => redis.ping(),
-    mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
-  });
-  const { chat: chatQueues, background: backgroundQueues } = openBoardQueues({ ...connections, ...stores });
+async function openRelayAndMetrics(parts: IngressParts) {
+  const { config, log, memory, redis, pingMongo, shardDirectory } = parts;
+  const readiness = createReadiness({ redis: () => redis.ping(), mongo: pingMongo });
+  const { chat: chatQueues, background: backgroundQueues } = openBoardQueues(parts, shardDirectory);
   await chatQueues();
   const { concurrency: workerConcurrency } = config.worker;
   const metrics = createIngressMetrics({
     openReaders: () => hub.size(),
     redisMemoryRatio: memory.ratio,
     checks: async () => (await readiness.check()).checks,
-    queues: () => readQueues({ ...stores, queues: chatQueues, workerConcurrency, clock }),
+    queues: () => readQueues({ ...parts, queues: chatQueues, workerConcurrency }),
     workerConcurrency,
   });
   const telemetry = createIngressEvents(metrics, log);
-  const hub = openRelay({ ...connections, ...stores, events: telemetry });
+  const hub = openRelay({ ...parts, events: telemetry });
   const deepHealth = async () => ({
     ...(await readiness.details()),
     open_relays: hub.size(),
-    shards: await stores.shardDirectory.list().catch(() => null),
+    shards: await shardDirectory.list().catch(() => null),
   });
-  return { deepHealth, hub, metrics, telemetry, chatQueues, backgroundQueues };
+  return { deepHealth, hub, metrics, telemetry, queues: chatQueues, backgroundQueues, workerConcurrency };
 }
 
 /** Knows callers by their keys, follows tenants that move, counts requests, and refuses those over a key's limits. */
-async function openAccess(connections: Connections, stores: Stores) {
-  const { clock, log, redis, keyspace } = connections;
-  const { admissionStore } = stores;
+async function openAccess(parts: IngressParts) {
+  const { clock, log, redis, keyspace, admissionStore, batchQueue } = parts;
   const guard = createAddressGuard(clock);
-  const { authenticate, principals } = await openAuthentication(connections, guard);
-  const moveTenant = openMoveTenant(connections, { ...stores, clock, log });
+  const { authenticate, principals } = await openAuthentication(parts, guard);
+  const moveTenant = openMoveTenant(parts, parts);
   const follow = createFollowMove({ principals, recover: moveTenant.recover, log });
-  const early = createEarlyRefusal(
-    admissionStore,
-    createAnswerCache(redis, keyspace),
-    stores.batchQueue.assertMayWrite,
-    clock,
-  );
+  const answers = createAnswerCache(redis, keyspace);
+  const early = createEarlyRefusal(admissionStore, answers, batchQueue.assertMayWrite, clock);
   const guards = {
     authenticate,
     countRefusal: createRefusalCounter(admissionStore, guard, follow, early.note),
@@ -181,7 +163,7 @@ async function openAccess(connections: Connections, stores: Stores) {
 }
 
 /** Settings and stores of the administration only. */
-function openAdministration({ config, redis, keyspace }: Connections, events: EventBus<IngressEvents>) {
+function openAdministration({ config, redis, keyspace }: IngressParts, events: EventBus<IngressEvents>) {
   return {
     adminTokens: adminTokensOf(config.admin),
     metricsAccess: config.metrics,
@@ -195,11 +177,12 @@ function openAdministration({ config, redis, keyspace }: Connections, events: Ev
 }
 
 /** Tells load balancers, callers and the other processes how this ingress begins and ends. */
-function openLife({ redis, keyspace, closer, log }: Connections, serving: Serving, hub: RelayHub) {
+function openLife(parts: IngressParts, serving: Serving, hub: RelayHub) {
+  const { redis, keyspace, log } = parts;
   const stopping = new AbortController();
   const processes = createProcessRegistry(redis, keyspace);
   const state = () => ({ running: hub.size(), draining: serving.isStopping() });
-  const beat = register(processes, { id: newId('ing'), kind: 'ingress' }, { state, closer, log });
+  const beat = register(processes, { id: newId('ing'), kind: 'ingress' }, { ...parts, state });
   const ends = {
     /** Says to load balancers and in the registry that this ingress stops. */
     stopServing: () => {
@@ -220,42 +203,33 @@ function openLife({ redis, keyspace, closer, log }: Connections, serving: Servin
 
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(config: Config, log: Logger, closer: Closer, options: IngressComposeOptions = {}) {
+  const { serving = createServing(), relayTimes = {} } = options;
   const tracing = await openTracing(config, 'api', closer, log);
-  const { serving = createServing() } = options;
-  const connections = await openConnections(config, options.namespace, log, closer, (store) => {
+  const process = await openProcessParts('api', { config, closer, log, tracing }, options.namespace, (store) => {
     serving.waitFor({ [store]: 'no answer' });
   });
-  const { clock } = connections;
-  const stores = openStores(connections);
+  const parts = await openStores(process);
 
-  const { guards, follow, moveTenant } = await openAccess(connections, stores);
-  const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
-  const compliance = openCompliance(connections);
+  const { guards, follow, moveTenant } = await openAccess(parts);
+  const webhooks = await openWebhooks(parts);
+  const compliance = openCompliance(parts);
 
-  const { deepHealth, hub, metrics, telemetry, ...queues } = await openRelayAndMetrics(connections, stores);
-  const writeAuditLog = createWriteAuditLog({ audit: stores.audit, clock, log });
-  const events = createTenantEvents([writeAuditLog, webhooks.publish], log);
+  const { hub, metrics, telemetry, ...watched } = await openRelayAndMetrics(parts);
+  const events = createTenantEvents([createWriteAuditLog(parts), webhooks.publish], log);
 
-  const { recovery, ...admission } = await openAdmission(connections, stores, {
-    hub,
-    pseudonyms: compliance.pseudonyms,
-    follow,
-    events: telemetry,
-  });
-  const sales = await openSales(connections, stores, { ...webhooks, ...metrics, stripeApiUrl: options.stripeApiUrl });
-  const { processes, stopping, ends } = openLife(connections, serving, hub);
+  const { recovery, ...admission } = openAdmission(parts, { hub, follow, events: telemetry });
+  const sales = await openSales(parts, webhooks, metrics, options.stripeApiUrl);
+  const { processes, stopping, ends } = openLife(parts, serving, hub);
 
   const common = {
-    ...stores,
-    refusals: openRefusalWatch(metrics, connections),
+    ...parts,
+    refusals: openRefusalWatch(metrics, parts),
     http: config.http,
     keyPrefix: config.process.keyPrefix,
     events,
     compliance,
     readerPlaces: createReaderPlaces(),
-    relayTimes: options.relayTimes ?? {},
-    clock,
-    log,
+    relayTimes,
   };
   const app = createApp({
     ...common,
@@ -266,22 +240,17 @@ export async function composeIngress(config: Config, log: Logger, closer: Closer
     hub,
     serving,
     metrics,
-    tracing,
-    requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
     stopping,
   });
 
   const adminApp = createAdminApp({
     ...common,
-    replayFailed: openReplay({ ...connections, ...stores, recovery, ...compliance, metrics }),
-    ...openAdministration(connections, telemetry),
+    ...watched,
+    ...openAdministration(parts, telemetry),
+    replayFailed: openReplay(parts, recovery, metrics),
     moveTenant,
     processes,
-    queues: queues.chatQueues,
-    workerConcurrency: config.worker.concurrency,
-    backgroundQueues: queues.backgroundQueues,
     metrics: metrics.page,
-    deepHealth,
   });
   if (options.serving === undefined) serving.waitFor({});
   return { app, adminApp, readiness: serving, metrics: metrics.page, ...ends };

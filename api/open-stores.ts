@@ -1,8 +1,3 @@
-import type { Config } from '../shared/config/settings.ts';
-import { systemClock } from '../shared/lifecycle/clock.ts';
-import type { Clock } from '../shared/lifecycle/clock.ts';
-import type { Closer } from '../shared/lifecycle/closer.ts';
-import type { Logger } from '../shared/logging/logger.ts';
 import { createAccountRepository } from '../shared/mongo/accounts/account-repository.ts';
 import { createCheckoutRepository } from '../shared/mongo/accounts/checkout-repository.ts';
 import { createLedgerRepository } from '../shared/mongo/accounts/ledger-repository.ts';
@@ -13,13 +8,9 @@ import { createUsageRepository } from '../shared/mongo/accounts/usage-repository
 import { createRequestLog, openRequestRecorder } from '../shared/mongo/requests/request-log.ts';
 import { createAdminAuditRepository } from '../shared/mongo/administration/admin-audit-repository.ts';
 import { createCredentialRotation } from '../shared/mongo/administration/rotate-credentials.ts';
-import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
 import { createBatchRepository } from '../shared/mongo/batches/batch-repository.ts';
-import { prepareDatabase } from '../shared/mongo/administration/catalogue.ts';
-import { connectMongo, watchMongo } from '../shared/mongo/connection.ts';
+import { connectMongo } from '../shared/mongo/connection.ts';
 import type { MongoConnection } from '../shared/mongo/connection.ts';
-import { createCredentialCipher } from '../shared/mongo/credentials.ts';
-import type { CredentialCipher } from '../shared/mongo/credentials.ts';
 import { createEntityRepository } from '../shared/mongo/entities/entity-repository.ts';
 import { createIdempotencyRepository } from '../shared/mongo/requests/idempotency-repository.ts';
 import { createProviderRepository } from '../shared/mongo/routing/provider-repository.ts';
@@ -27,13 +18,7 @@ import { createPublishedModels, createTierRepository } from '../shared/mongo/rou
 import { createAuditRepository } from '../shared/mongo/tenants/audit-repository.ts';
 import { createKeyRepository } from '../shared/mongo/tenants/key-repository.ts';
 import { createShardDirectory, createTenantRepository } from '../shared/mongo/tenants/tenant-repository.ts';
-import { openRedis } from '../shared/redis/connection.ts';
-import type { RedisClient } from '../shared/redis/connection.ts';
-import { createKeyspace } from '../shared/redis/keyspace.ts';
-import type { Keyspace } from '../shared/redis/keyspace.ts';
-import { watchMemory } from '../shared/redis/memory-watch.ts';
-import type { MemoryWatch } from '../shared/redis/memory-watch.ts';
-import { openRedisReturn } from '../shared/redis/redis-return.ts';
+import type { ProcessParts } from '../shared/process-parts.ts';
 import type { ReplayLog } from '../shared/redis/redis-return.ts';
 import { createAccessFlags } from '../shared/redis/stores/access-flags.ts';
 import { createAccountStore, createLastDrift } from '../shared/redis/stores/account-store.ts';
@@ -50,81 +35,10 @@ import { createRequestEraser } from '../shared/requests/request-eraser.ts';
 import { ADMIN_FAILURES_PER_MINUTE } from './admin/access/authenticate-admin.ts';
 import { pricesUnset } from './payments/open-payment.ts';
 
-/** Dependencies of every part of the ingress. */
-export interface Connections {
-  config: Config;
-  clock: Clock;
-  closer: Closer;
-  log: Logger;
-  keyspace: Keyspace;
-  redis: RedisClient;
-  subscriber: RedisClient;
-  memory: MemoryWatch;
-  /** Written again whenever Redis is back. */
-  replayLog: ReplayLog;
-  cipher: CredentialCipher;
-  /** From which the pseudonyms of erased entities are made. */
-  pseudonymKey: Buffer;
-  mongo: MongoConnection;
-  /** The driver has one time limit per connection. These two are for longer calls. */
-  reports: MongoConnection;
-  bulk: MongoConnection;
-}
-
-/** A caller waits for these calls. */
-const MONGO_CALL_MS = 1_000;
 /** A report adds up thousands of rows; no chat request waits for it. */
 const REPORT_CALL_MS = 3_000;
 /** A batch moves megabytes: it stores a group of lines and deletes ten thousand at once. */
 const BULK_CALL_MS = 10_000;
-
-/** Connects to Redis and MongoDB; `namespace` is for tests. */
-export async function openConnections(
-  config: Config,
-  namespace: string | undefined,
-  log: Logger,
-  closer: Closer,
-  onAway?: (store: 'redis' | 'mongo') => void,
-): Promise<Connections> {
-  const keyspace = createKeyspace(namespace);
-  const { redis, subscriber } = await openRedis(config.redis.url, 'producer', {
-    keyspace,
-    log,
-    closer,
-    onAway: () => onAway?.('redis'),
-  });
-  const memory = watchMemory(redis, log);
-  closer.defer('memory watch', () => {
-    memory.stop();
-  });
-  const { replayLog } = openRedisReturn(redis, keyspace, { clock: systemClock, log, closer });
-
-  async function connect(name: string, callTimeoutMs: number): Promise<MongoConnection> {
-    const connection = await connectMongo(config.mongodb.uri, { callTimeoutMs });
-    closer.defer(name, () => connection.close());
-    return connection;
-  }
-  await prepareDatabase(config.mongodb.uri, log, () => onAway?.('mongo'));
-  const cipher = createCredentialCipher(config.credentials.key, config.credentials.otherKeys);
-  const mongo = await connect('mongo', MONGO_CALL_MS);
-  watchMongo(mongo, { log, closer });
-  return {
-    config,
-    clock: systemClock,
-    closer,
-    log,
-    keyspace,
-    redis,
-    subscriber,
-    memory,
-    replayLog,
-    cipher,
-    pseudonymKey: await readPseudonymKey(mongo, cipher, config.credentials.key),
-    mongo,
-    reports: await connect('mongo for reports', REPORT_CALL_MS),
-    bulk: await connect('mongo for batches', BULK_CALL_MS),
-  };
-}
 
 /** A book that Redis has lost would come with the tenant's next charge only, and without credits there is none. */
 function withRecent(store: AccountStore, replayLog: ReplayLog): AccountStore {
@@ -144,15 +58,26 @@ function withRecentEnds(store: AdminAccessStore, replayLog: ReplayLog): AdminAcc
   };
 }
 
-export type Stores = ReturnType<typeof openStores>;
+/** Every part of the ingress uses some of these. */
+export type IngressParts = Awaited<ReturnType<typeof openStores>>;
 
 /** Everything that the ingress reads from and writes to the two stores, by the name that its readers use. */
-export function openStores(connections: Connections) {
-  const { config, keyspace, redis, replayLog, cipher, mongo, reports, bulk } = connections;
+export async function openStores(parts: ProcessParts) {
+  const { config, keyspace, redis, replayLog, cipher, mongo, closer, requestTimeoutMs, retentionMs } = parts;
   const { limits, queue } = config;
-  const recorder = openRequestRecorder(mongo, { keptDays: limits.requestLogDays, ...connections });
-  const ends = { retentionMs: limits.streamRetentionSeconds * 1000, onEarlyEnd: recorder.endEarly };
+
+  /** The driver has one time limit per connection; these are for longer calls. */
+  async function connect(name: string, callTimeoutMs: number): Promise<MongoConnection> {
+    const connection = await connectMongo(config.mongodb.uri, { callTimeoutMs });
+    closer.defer(name, () => connection.close());
+    return connection;
+  }
+  const reports = await connect('mongo for reports', REPORT_CALL_MS);
+  const bulk = await connect('mongo for batches', BULK_CALL_MS);
+  const recorder = openRequestRecorder(mongo, { keptDays: limits.requestLogDays, ...parts });
+  const ends = { retentionMs, onEarlyEnd: recorder.endEarly };
   return {
+    ...parts,
     tenants: createTenantRepository(mongo),
     keys: createKeyRepository(mongo),
     audit: createAuditRepository(mongo),
@@ -180,11 +105,7 @@ export function openStores(connections: Connections) {
     publishedModels: createPublishedModels(mongo),
     shardDirectory: createShardDirectory(mongo, queue.shards),
 
-    admissionStore: createAdmissionStore(redis, keyspace, {
-      ...ends,
-      queueLimit: queue.maxWaiting,
-      requestTimeoutMs: limits.requestTimeoutSeconds * 1000,
-    }),
+    admissionStore: createAdmissionStore(redis, keyspace, { ...ends, queueLimit: queue.maxWaiting, requestTimeoutMs }),
     records: createRecordStore(redis, keyspace, { ...ends, replayLog }),
     streams: createStreamReader(redis, keyspace, inTime),
     acceptanceClock: createAcceptanceClock(redis, keyspace),

@@ -8,7 +8,6 @@ import { createEntityRepository } from './mongo/entities/entity-repository.ts';
 import { createErasureRepository, erasureIdsOf } from './mongo/compliance/erasure-repository.ts';
 import type { ErasureRepository } from './mongo/compliance/erasure-repository.ts';
 import type { SettlementRepository } from './mongo/accounts/settlement-repository.ts';
-import { createPseudonyms } from './domain/pseudonyms.ts';
 import { createAnswerRepository } from './mongo/requests/answer-repository.ts';
 import { createConversationRepository } from './mongo/entities/conversation-repository.ts';
 import type { MongoConnection } from './mongo/connection.ts';
@@ -138,12 +137,10 @@ export function gateAnswers(answers: AnswerRepository, gate: ErasureGate): Answe
 export type ErasureGatedStores = ReturnType<typeof withErasureGate>;
 
 /** The stores of what outlives a request; whatever they store of an entity passes the gate. */
-export function withErasureGate(mongo: MongoConnection, pseudonymKey: Buffer) {
-  const pseudonyms = createPseudonyms(pseudonymKey);
+export function withErasureGate(mongo: MongoConnection, pseudonyms: Pseudonyms) {
   const erasures = createErasureRepository(mongo);
   const gate = createErasureGate({ erasures, pseudonyms });
   return {
-    pseudonyms,
     erasures,
     gate,
     conversations: gateConversations(createConversationRepository(mongo), gate),

@@ -1,8 +1,9 @@
 import type { OnEarlyEnd } from '../shared/contracts/settlement.ts';
 import type { Config } from '../shared/config/settings.ts';
 import { withErasureGate } from '../shared/erasure-gate.ts';
+import type { ErasureGatedStores } from '../shared/erasure-gate.ts';
 import { createHttpClient } from './providers/http-client.ts';
-import { systemClock } from '../shared/lifecycle/clock.ts';
+import type { HttpClient } from './providers/http-client.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
@@ -11,19 +12,13 @@ import type { Logger } from '../shared/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/metrics/worker-series.ts';
 import type { WorkerGauges } from '../shared/metrics/worker-series.ts';
 import { createAccountRepository } from '../shared/mongo/accounts/account-repository.ts';
-import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
-import { prepareDatabase } from '../shared/mongo/administration/catalogue.ts';
-import { connectMongo, watchMongo } from '../shared/mongo/connection.ts';
-import { createCredentialCipher } from '../shared/mongo/credentials.ts';
-import { createRoutingCache } from '../shared/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/mongo/routing/routing-repository.ts';
 import { createShardDirectory } from '../shared/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/queue/queues.ts';
 import type { ChatQueues } from '../shared/queue/queues.ts';
-import { openRedis, subscribe } from '../shared/redis/connection.ts';
-import { createKeyspace } from '../shared/redis/keyspace.ts';
-import { watchMemory } from '../shared/redis/memory-watch.ts';
-import { openRedisReturn } from '../shared/redis/redis-return.ts';
+import { openProcessParts } from '../shared/process-parts.ts';
+import type { ProcessParts } from '../shared/process-parts.ts';
+import { subscribe } from '../shared/redis/connection.ts';
 import { createAccountStore } from '../shared/redis/stores/account-store.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/redis/stores/breaker-store.ts';
 import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';
@@ -35,11 +30,9 @@ import { createRequestStore } from '../shared/requests/delivery-store.ts';
 import { createNoticeStore } from '../shared/requests/outbox.ts';
 import { createRequestEraser } from '../shared/requests/request-eraser.ts';
 import { openTracing } from '../shared/tracing/open-tracing.ts';
-import type { Tracing } from '../shared/tracing/tracing.ts';
 import { openDispatcher } from './batches/dispatcher.ts';
 import { createEraseDeleted } from './compliance/erase-requests.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
-import { watchMongoPath } from './mongo-path.ts';
 import { createAdapters, openPipeline } from './open-pipeline.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import type { ShardSupervisor, ShardSupervisorDeps } from './shard-supervisor.ts';
@@ -52,47 +45,25 @@ import type { Breakers } from './pipeline/breakers.ts';
 import { createCapacities } from './pipeline/capacities.ts';
 import { REPLAYED_MS } from './pipeline/claim.ts';
 import type { WorkerEventBus, WorkerEvents } from './pipeline/worker-events.ts';
+import type { WorkerParts } from './pipeline/worker-parts.ts';
 import { createTestProvider } from './providers/test-provider.ts';
 import { createOpenQueueWorkers } from './queue/open-queue-workers.ts';
+import { watchMongoPath } from './queue/worker-health.ts';
 import { createLoadBalance } from './settlement/settle.ts';
 import { openSettlement } from './settlement/open-settlement.ts';
 import { createPublishNotices } from './webhooks/publish-events.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
 
-type WorkerConnections = Awaited<ReturnType<typeof openConnections>>;
-
-/**
- * The things every part of a worker needs to start: the settings, and the worker's connections to both stores, the routes in
- * force, and the HTTP client for providers.
- */
-async function openConnections(config: Config, namespace: string | undefined, log: Logger, closer: Closer) {
-  const keyspace = createKeyspace(namespace);
-  const { redis, subscriber } = await openRedis(config.redis.url, 'worker', { keyspace, log, closer });
-  const memory = watchMemory(redis, log);
-  closer.defer('memory watch', () => {
-    memory.stop();
-  });
-
-  await prepareDatabase(config.mongodb.uri, log);
-  const mongo = await connectMongo(config.mongodb.uri);
-  closer.defer('mongo', () => mongo.close());
-  watchMongo(mongo, { log, closer });
-
-  const cipher = createCredentialCipher(config.credentials.key, config.credentials.otherKeys);
-  const pseudonymKey = await readPseudonymKey(mongo, cipher, config.credentials.key);
-  const repository = createRoutingRepository(mongo, cipher);
-  const routing = await createRoutingCache({ repository, log });
-  closer.defer('routing', () => {
-    routing.stop();
-  });
+/** The client for providers; an administrator's tests of providers are answered with it, too. */
+function openHttp({ redis, subscriber, keyspace, mongo, cipher, closer, log }: ProcessParts): HttpClient {
   const http = createHttpClient();
   closer.defer('http', () => http.close());
+  const repository = createRoutingRepository(mongo, cipher);
   const testProvider = createTestProvider({ repository, adapters: createAdapters(http) });
   serveProviderTests({ redis, subscriber, keyspace }, testProvider, (error) => {
     log.warn('A provider could not be tested.', { error });
   }).catch(() => undefined);
-  const process = { config, clock: systemClock, closer, log };
-  return { ...process, keyspace, redis, subscriber, memory, mongo, cipher, pseudonymKey, routing, http };
+  return http;
 }
 
 export interface WorkerComposeOptions {
@@ -100,12 +71,6 @@ export interface WorkerComposeOptions {
   namespace?: string;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs?: number;
-}
-
-/** Milliseconds. */
-interface RequestTimes {
-  requestTimeoutMs: number;
-  retentionMs: number;
 }
 
 /**
@@ -118,61 +83,52 @@ const BETWEEN_TOKENS_MS = 60_000;
 const SHARDS_CLOSING_MS = 5_000;
 
 /** Whoever listens to the work without being waited for: metrics, log lines, the board's charts, traces. */
-function openListeners(
-  { config, redis, keyspace, mongo, routing, clock, closer, log }: WorkerConnections,
-  gauges: Omit<WorkerGauges, 'unreadableProviders'>,
-  tracing?: Tracing,
-) {
+function openListeners(process: ProcessParts, gauges: Omit<WorkerGauges, 'unreadableProviders'>) {
+  const { config, mongo, routing, tracing, clock, log } = process;
   const metrics = createWorkerMetrics({ ...gauges, unreadableProviders: () => routing.current().unreadable.size });
   const telemetry = createEventBus<WorkerEvents>((name, error) => {
     log.error(`A listener of ${name} failed.`, { error });
   });
   measureWorker(telemetry, metrics, clock);
   logWorker(telemetry, clock, log);
-  const ends = openRequestRecorder(mongo, { keptDays: config.limits.requestLogDays, clock, closer, log });
+  const ends = openRequestRecorder(mongo, { ...process, keptDays: config.limits.requestLogDays });
   recordRequestEnds(telemetry, ends, clock);
-  const recorder = openQueueRecorder({ redis, keyspace, events: telemetry, clock, closer, log });
+  const recorder = openQueueRecorder({ ...process, events: telemetry });
   if (tracing !== undefined) traceQueue(telemetry, tracing, clock);
   return { metrics, telemetry, recorder };
 }
 
-async function openBreakers(connections: WorkerConnections, telemetry: WorkerEventBus, workerId: string) {
-  const { redis, subscriber, keyspace, clock, closer, log } = connections;
+async function openBreakers(process: ProcessParts, telemetry: WorkerEventBus, workerId: string) {
+  const { redis, subscriber, keyspace, closer } = process;
   const breakers = await createBreakers({
+    ...process,
     store: createBreakerStore(redis, keyspace, telemetry),
     listen: (onChange, onMissed) => listenForBreakers(subscriber, keyspace, onChange, onMissed),
     workerId,
     events: telemetry,
-    clock,
-    log,
   });
   closer.defer('breakers', () => breakers.stop());
   return breakers;
 }
 
 /** Requests in Redis, and what is written there again whenever it is back. */
-function openRequests(
-  { config, redis, keyspace, mongo, clock, closer, log }: WorkerConnections,
-  { erasures, pseudonyms }: ReturnType<typeof withErasureGate>,
-  times: RequestTimes & { onEarlyEnd: OnEarlyEnd },
-) {
-  const { lastAwayMs, ...redisReturn } = openRedisReturn(redis, keyspace, { clock, log, closer });
+function openRequests(process: ProcessParts, { erasures }: ErasureGatedStores, onEarlyEnd: OnEarlyEnd) {
+  const { config, redis, keyspace, mongo, replayLog, log } = process;
   const accountStore = createAccountStore(redis, keyspace);
   const eraser = createRequestEraser(redis, keyspace);
   const requests = createRequestStore(redis, keyspace, {
+    ...process,
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
-    hasReconnectedRecently: redisReturn.hasReconnectedRecently,
-    lastAwayMs,
     loadBalance: createLoadBalance({ accounts: createAccountRepository(mongo), accountStore, log }),
-    replays: { replayLog: redisReturn.replayLog, eraseDeleted: createEraseDeleted({ erasures, eraser }), log },
-    pseudonyms,
+    replays: { replayLog, eraseDeleted: createEraseDeleted({ erasures, eraser }), log },
   });
-  const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });
-  return { requests, admissions, accountStore, ...redisReturn };
+  const queueLimit = config.queue.maxWaiting;
+  const admissions = createAdmissionStore(redis, keyspace, { ...process, queueLimit, onEarlyEnd });
+  return { requests, admissions, accountStore };
 }
 
-function openQueues({ redis, keyspace, closer, log }: WorkerConnections): ChatQueues {
+function openQueues({ redis, keyspace, closer, log }: ProcessParts): ChatQueues {
   const queues = createChatQueues(redis, keyspace, (error) => {
     log.warn('The queue reported an error.', { error });
   });
@@ -190,102 +146,84 @@ async function startSupervisor(deps: ShardSupervisorDeps, closer: Closer): Promi
 }
 
 /** The places at providers, and the path to MongoDB without which this worker leads nothing. */
-function openCapacitiesAndPath(
-  connections: WorkerConnections,
-  { breakers, workerId }: { breakers: Breakers; workerId: string },
-) {
-  const { redis, keyspace, mongo, closer, log } = connections;
-  const capacities = createCapacities({
-    ...connections,
-    store: createCapacityStore(redis, keyspace),
-    breakers,
-    workerId,
-  });
+function openCapacitiesAndPath(process: ProcessParts, breakers: Breakers, workerId: string) {
+  const { redis, keyspace, pingMongo, closer } = process;
+  const store = createCapacityStore(redis, keyspace);
+  const capacities = createCapacities({ ...process, store, breakers, workerId });
   closer.defer('capacities', () => capacities.stop());
-  const pingMongo = () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected'));
-  const path = watchMongoPath({ ping: pingMongo, redis, keyspace, workerId, random: Math.random, log });
+  const path = watchMongoPath({ ...process, ping: pingMongo, workerId, random: Math.random });
   closer.defer('path to MongoDB', path.stop);
-  return { capacities, pingMongo, path };
+  return { capacities, path };
+}
+
+/** Opens what the parts of a worker share; it does no work yet. */
+async function openParts(process: ProcessParts, checks: WorkerGauges['checks']) {
+  const { redis, keyspace, mongo, pseudonyms } = process;
+  const workerId = newId('wrk');
+  const http = openHttp(process);
+  const gated = withErasureGate(mongo, pseudonyms);
+  const { metrics, telemetry, recorder } = openListeners(process, { checks, capacities: () => capacities.figures() });
+  const onEarlyEnd: OnEarlyEnd = (...end) => {
+    telemetry.emit('request.ended_early', ...end);
+  };
+  const breakers = await openBreakers(process, telemetry, workerId);
+  const { capacities, path } = openCapacitiesAndPath(process, breakers, workerId);
+  const parts: WorkerParts = {
+    ...process,
+    ...gated,
+    ...openRequests(process, gated, onEarlyEnd),
+    workerId,
+    http,
+    telemetry,
+    breakers,
+    capacities,
+    leases: createLeaderLease(redis, keyspace, workerId, path.mayLead),
+    queues: openQueues(process),
+    onEarlyEnd,
+  };
+  return { parts, metrics, recorder, path };
 }
 
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(config: Config, log: Logger, closer: Closer, options: WorkerComposeOptions = {}) {
-  const workerId = newId('wrk');
-  const onEarlyEnd: OnEarlyEnd = (...end) => {
-    telemetry.emit('request.ended_early', ...end);
-  };
-  const times = {
-    onEarlyEnd,
-    requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
-    retentionMs: config.limits.streamRetentionSeconds * 1000,
-  };
+  const { namespace, betweenTokensMs = BETWEEN_TOKENS_MS } = options;
   const tracing = await openTracing(config, 'worker', closer, log);
-  const connections = await openConnections(config, options.namespace, log, closer);
-  const { keyspace, redis, subscriber, memory, mongo } = connections;
-  const gated = withErasureGate(mongo, connections.pseudonymKey);
-  const { pseudonyms, erasures, gate } = gated;
+  const process = await openProcessParts('worker', { config, closer, log, tracing }, namespace);
+  const { parts, metrics, recorder, path } = await openParts(process, async () => (await readiness.check()).checks);
+  const { keyspace, redis, subscriber, hasReconnectedRecently } = parts;
+  const { events, publishBooked, publishNotices } = await startWebhooks(parts, recorder);
 
-  const { metrics, telemetry, recorder } = openListeners(
-    connections,
-    { checks: async () => (await readiness.check()).checks, capacities: () => capacities.figures() },
-    tracing,
-  );
-  const breakers = await openBreakers(connections, telemetry, workerId);
-  const { capacities, pingMongo, path } = openCapacitiesAndPath(connections, { breakers, workerId });
-  const leases = createLeaderLease(redis, keyspace, workerId, path.mayLead);
-  const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, capacities, leases, pseudonyms };
-  const { events, publishBooked, publishNotices } = await startWebhooks({ ...common, gate });
-
-  const { onReturn, ...requestParts } = openRequests(connections, gated, times);
-  const { hasReconnectedRecently, meet } = requestParts;
-  const pipeline = openPipeline({
-    ...common,
-    ...requestParts,
-    stores: gated,
-    tracing,
-    betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,
-  });
-  onReturn(pipeline.checkAll);
+  const pipeline = openPipeline(parts, betweenTokensMs);
+  parts.onReturn(pipeline.checkAll);
   const { runPipeline } = pipeline;
-
-  const queues = openQueues(connections);
-  const settlement = openSettlement({
-    ...common,
-    queues,
-    ...requestParts,
-    ledger: gated.ledger,
-    runPipeline,
-    publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
-  });
-  startCompliance({ ...common, ...requestParts, queues, erasures, events });
+  const settlement = openSettlement(parts, runPipeline, async (records) =>
+    publishBooked(await parts.gate.pseudonymize(records)),
+  );
+  startCompliance(parts, recorder, events);
 
   const taking: { supervisor?: ShardSupervisor; draining: boolean } = { draining: false };
   const beat = register(
     createProcessRegistry(redis, keyspace),
-    { id: workerId, kind: 'worker' },
-    { ...connections, state: () => ({ running: taking.supervisor?.running() ?? 0, draining: taking.draining }) },
+    { id: parts.workerId, kind: 'worker' },
+    { ...parts, state: () => ({ running: taking.supervisor?.running() ?? 0, draining: taking.draining }) },
   );
   const supervisor = await startSupervisor(
     {
+      ...parts,
       ...settlement,
-      hasReconnectedRecently,
-      meet,
-      directory: createShardDirectory(mongo, config.queue.shards),
-      log,
+      directory: createShardDirectory(parts.mongo, config.queue.shards),
       // A missed message costs time only: the flag in the record counts.
       listen: (shard) => subscribe(subscriber, keyspace.shard(shard).cancelled, pipeline.onCancelled),
-      openWorkers: createOpenQueueWorkers({
-        ...common,
+      openWorkers: createOpenQueueWorkers(parts, {
         path,
-        queues,
         runPipeline,
         claims: { leaseMs: LEASE_MS, areAllowed: (shard) => !hasReconnectedRecently(shard, REPLAYED_MS) },
         onLockLost: pipeline.checkNow,
       }),
-      dispatcher: openDispatcher({ ...common, ...requestParts, queues, isFull: memory.isFull, events }),
+      dispatcher: openDispatcher({ ...parts, isFull: parts.memory.isFull, events }),
       publishNotices: createPublishNotices({
+        ...parts,
         notices: createNoticeStore(redis, keyspace),
-        leases,
         publish: publishNotices,
       }),
     },
@@ -300,7 +238,7 @@ export async function composeWorker(config: Config, log: Logger, closer: Closer,
 
   const readiness = createReadiness({
     redis: () => redis.ping(),
-    mongo: pingMongo,
+    mongo: parts.pingMongo,
     work: () => supervisor.assertWorking(),
   });
   return { readiness, metrics: metrics.page };

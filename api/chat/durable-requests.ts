@@ -14,7 +14,7 @@ import { inTime } from '../../shared/redis/time-limits.ts';
 import { createAnswerCache } from '../../shared/requests/answers.ts';
 import type { AnswerCache } from '../../shared/requests/answers.ts';
 import { openRecovery } from '../../shared/requests/recovery.ts';
-import type { ConcludeIntent, OpenRecoveryDeps, RecoverRequest } from '../../shared/requests/recovery.ts';
+import type { ConcludeIntent, RecoverRequest, RecoveryParts } from '../../shared/requests/recovery.ts';
 
 interface IntentStoreDeps {
   intents: RequestIntents;
@@ -161,22 +161,18 @@ function createRestoreFromMongo({ answers, cache, intents, recover, retentionMs,
   };
 }
 
-type OpenDurableRequestsDeps = Omit<OpenRecoveryDeps, 'limit'>;
-
 /** Composes the parts that keep requests in MongoDB, and those that bring them back. */
-export function openDurableRequests(deps: OpenDurableRequestsDeps) {
-  const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
+export function openDurableRequests(parts: RecoveryParts) {
+  const { mongo, redis, keyspace } = parts;
   const intents = createRequestIntents(mongo);
-  const recovery = openRecovery({ ...deps, limit: inTime });
+  const recovery = openRecovery(parts, inTime);
   const restoreFromMongo = createRestoreFromMongo({
+    ...parts,
     intents,
     recover: recovery.recover,
-    retentionMs,
-    clock,
-    log,
     answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
   });
-  const intentStore = createIntentStore({ intents, conclude: recovery.conclude, clock, log });
+  const intentStore = createIntentStore({ ...parts, intents, conclude: recovery.conclude });
   return { restoreFromMongo, intentStore, recovery };
 }

@@ -21,18 +21,15 @@
 import { decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
-import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
+import type { ProcessParts } from '../../shared/process-parts.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
 import { createChunkChannel } from '../../shared/requests/channels.ts';
 import type { ChunkChannel } from '../../shared/requests/channels.ts';
 import type { RecordStore } from '../../shared/requests/record-store.ts';
 import { createCatchUp, createDeliver, isOpen, newGroup, newReader } from './deliver.ts';
 import type { CatchUp, Deliver, OpenReader, ReaderGroup } from './deliver.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { Keyspace } from '../../shared/redis/keyspace.ts';
 
 interface RenewReadersDeps {
   groups: ReadonlyMap<string, ReaderGroup>;
@@ -292,25 +289,10 @@ export function createRelayHub(deps: RelayHubDeps): RelayHub {
 }
 
 /** Opens the path of answers from the workers to this ingress. */
-export function openRelay(deps: {
-  subscriber: RedisClient;
-  keyspace: Keyspace;
-  streams: StreamReader;
-  records: RecordStore;
-  events: Emitter<RelayEvents>;
-  clock: Clock;
-  closer: Closer;
-  log: Logger;
-}): RelayHub {
-  const { subscriber, keyspace, streams, records, events, clock, closer, log } = deps;
-  const hub = createRelayHub({
-    channel: createChunkChannel(subscriber, keyspace, newId('ing')),
-    streams,
-    records,
-    now: clock.now,
-    events,
-    log,
-  });
+export function openRelay(parts: ProcessParts & Omit<RelayHubDeps, 'channel' | 'now'>): RelayHub {
+  const { subscriber, keyspace, clock, closer } = parts;
+  const channel = createChunkChannel(subscriber, keyspace, newId('ing'));
+  const hub = createRelayHub({ ...parts, channel, now: clock.now });
   closer.defer('relay', () => {
     hub.close();
   });

@@ -5,9 +5,6 @@ import { repeat } from '../lifecycle/clock.ts';
 import type { RedisClient } from './connection.ts';
 import { inTime } from './time-limits.ts';
 
-/** How full Redis is; on a cluster, the fullest of its masters that answer. */
-export type MemoryWatch = ReturnType<typeof watchMemory>;
-
 const LOOK_EVERY_MS = 1_000;
 const FULL_RATIO = 0.9;
 /** Large bodies leave room for small ones: some tenants' images would otherwise refuse everybody. */
@@ -24,7 +21,10 @@ function ratioOf(info: string): number {
   return limit === 0 ? 0 : used / limit;
 }
 
-/** Looks once a second. While Redis does not answer, what it said last holds. */
+/**
+ * How full Redis is; on a cluster, the fullest of its masters that answer. Looks once a second. While Redis does not answer,
+ * what it said last holds.
+ */
 export function watchMemory(client: RedisClient, log: Logger) {
   let ratio = 0;
 

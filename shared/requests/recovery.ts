@@ -14,7 +14,6 @@ import { createAccountRepository } from '../mongo/accounts/account-repository.ts
 import { createLedgerRepository } from '../mongo/accounts/ledger-repository.ts';
 import type { LedgerRepository } from '../mongo/accounts/ledger-repository.ts';
 import { createErasureRepository } from '../mongo/compliance/erasure-repository.ts';
-import type { MongoConnection } from '../mongo/connection.ts';
 import { createAnswerRepository } from '../mongo/requests/answer-repository.ts';
 import type { AnswerRepository } from '../mongo/requests/answer-repository.ts';
 import { createFailedIntents } from '../mongo/requests/failed-intents.ts';
@@ -23,12 +22,11 @@ import { createRequestIntents } from '../mongo/requests/request-intents.ts';
 import type { RequestIntent, RequestIntents } from '../mongo/requests/request-intents.ts';
 import { createPrincipalRepository } from '../mongo/tenants/principal-repository.ts';
 import type { PrincipalRepository } from '../mongo/tenants/principal-repository.ts';
-import type { RedisClient } from '../redis/connection.ts';
-import type { Keyspace } from '../redis/keyspace.ts';
+import type { ProcessParts } from '../process-parts.ts';
+import type { AccountStore } from '../redis/stores/account-store.ts';
 import type { TimeLimit } from '../redis/time-limits.ts';
 import type { AdmissionStore } from './admission-store.ts';
 import { createAdmission } from './admission.ts';
-import type { AdmissionDeps } from './admission.ts';
 import { createAnswerCache } from './answers.ts';
 import type { AnswerCache } from './answers.ts';
 import { createQueueOrderStore } from './body-store.ts';
@@ -335,54 +333,48 @@ function createConcludeIntent({
   };
 }
 
-export interface OpenRecoveryDeps extends Pick<
-  AdmissionDeps,
-  'store' | 'accountStore' | 'routing' | 'isFull' | 'pseudonyms' | 'clock'
-> {
-  mongo: MongoConnection;
-  redis: RedisClient;
-  keyspace: Keyspace;
-  requestTimeoutMs: number;
-  retentionMs: number;
-  onEarlyEnd?: OnEarlyEnd;
-  limit: TimeLimit;
-  log: Logger;
+export interface RecoveryParts extends ProcessParts {
+  admissions: AdmissionStore;
+  accountStore: AccountStore;
+  onEarlyEnd: OnEarlyEnd;
 }
 
 export type Recovery = ReturnType<typeof openRecovery>;
 
 /** Composes the recovery of lost requests, for ingress and worker. */
-export function openRecovery(deps: OpenRecoveryDeps) {
-  const { mongo, redis, keyspace, clock, log } = deps;
-  const presence = createRequestPresence(redis, keyspace, deps.limit);
-  const admit = createAdmission({ ...deps, accounts: createAccountRepository(mongo), voidLater: () => undefined });
-  const replays = createReplayStore(redis, keyspace, deps);
-  const gate = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms: deps.pseudonyms });
-  const repository = createAnswerRepository(mongo);
-  const answers = gateAnswers(repository, gate);
+export function openRecovery(parts: RecoveryParts, limit: TimeLimit) {
+  const { mongo, redis, keyspace, memory, admissions, pseudonyms, requestTimeoutMs, clock } = parts;
+  const presence = createRequestPresence(redis, keyspace, limit);
+  const admit = createAdmission({
+    ...parts,
+    store: admissions,
+    accounts: createAccountRepository(mongo),
+    isFull: memory.isFull,
+    voidLater: () => undefined,
+  });
+  const replays = createReplayStore(redis, keyspace, { requestTimeoutMs, limit });
+  const gate = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms });
+  const answers = gateAnswers(createAnswerRepository(mongo), gate);
   const intents = createRequestIntents(mongo);
   const conclude = createConcludeIntent({
     answers,
     clock,
     intents,
-    retentionMs: deps.retentionMs,
+    retentionMs: parts.retentionMs,
     failed: createFailedIntents(mongo),
     cache: createAnswerCache(redis, keyspace),
   });
   const recover = createRecoverRequest({
+    ...parts,
     presence,
     admit,
     replays,
     intents,
-    clock,
-    log,
-    queueOrder: createQueueOrderStore(redis, keyspace, deps.requestTimeoutMs),
-    admissions: deps.store,
+    queueOrder: createQueueOrderStore(redis, keyspace, requestTimeoutMs),
     answers,
     gate,
     ledger: createLedgerRepository(mongo),
     principals: createPrincipalRepository(mongo),
-    onEarlyEnd: deps.onEarlyEnd,
   });
   return { recover, conclude, presence, admit, replays };
 }

@@ -15,13 +15,11 @@ import type { WebhookEventData, WebhookEventType } from '../contracts/webhook-ev
 import { ACCOUNT_EVENT_TYPES, accountEvents } from '../domain/account-events.ts';
 import { putNewest } from '../domain/bounded-map.ts';
 import type { Clock } from '../lifecycle/clock.ts';
-import type { Closer } from '../lifecycle/closer.ts';
 import { derivedId } from '../lifecycle/ids.ts';
 import type { Logger } from '../logging/logger.ts';
 import { createAccountStates } from '../mongo/accounts/account-repository.ts';
 import type { AccountStates } from '../mongo/accounts/account-repository.ts';
 import { spaceFields } from '../mongo/collection.ts';
-import type { MongoConnection } from '../mongo/connection.ts';
 import { createWebhookDeliveryRepository } from '../mongo/webhooks/webhook-delivery-repository.ts';
 import type {
   WebhookDeliveryRepository,
@@ -30,10 +28,9 @@ import type {
 } from '../mongo/webhooks/webhook-delivery-repository.ts';
 import { createWebhookRepository } from '../mongo/webhooks/webhook-repository.ts';
 import type { Subscriber, WebhookRow, WebhookRepository } from '../mongo/webhooks/webhook-repository.ts';
+import type { ProcessParts } from '../process-parts.ts';
 import { createWebhookQueue } from '../queue/queues.ts';
 import type { WebhookQueue } from '../queue/queues.ts';
-import type { RedisClient } from '../redis/connection.ts';
-import type { Keyspace } from '../redis/keyspace.ts';
 import { createBriefCalls } from '../redis/time-limits.ts';
 import { listenForAccessChanges } from '../redis/stores/access-flags.ts';
 
@@ -244,19 +241,9 @@ function createWatchAccount(deps: { events: EventSink; accounts: AccountStates }
   };
 }
 
-export interface OpenPublishingDeps {
-  mongo: MongoConnection;
-  redis: RedisClient;
-  subscriber: RedisClient;
-  keyspace: Keyspace;
-  clock: Clock;
-  closer: Closer;
-  log: Logger;
-}
-
 /** Opens the queue of deliveries and the subscriptions of tenants, which follow every change that is announced. */
-export async function openPublishing(deps: OpenPublishingDeps) {
-  const { mongo, redis, subscriber, keyspace, clock, closer, log } = deps;
+export async function openPublishing(parts: ProcessParts) {
+  const { mongo, redis, subscriber, keyspace, clock, closer, log } = parts;
   const webhooks = createWebhookRepository(mongo);
   const deliveries = createWebhookDeliveryRepository(mongo);
   const queue = createWebhookQueue(redis, keyspace, (error) => {

@@ -209,44 +209,28 @@ function openProviderWatch({ routing, breakers, telemetry, log }: OpenWatchDeps)
 
 /** Puts together what runs batches: see dispatcher.ts for what it does. */
 export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
-  const { mongo, redis, keyspace, queues, admissions, leases, replayLog, hasReconnectedRecently } = deps;
-  const { retentionMs, clock, log } = deps;
-  const work = createBatchWorkRepository(mongo);
+  const { mongo, redis, keyspace, queues } = deps;
   const queue = createBatchQueue(redis, keyspace);
-  const failedTries = createFailedTries({ admissions, replayLog });
-  const lines = createReadLines({ work, queue, failedTries, clock });
-  const watch = openProviderWatch(deps);
+  const parts = { ...deps, work: createBatchWorkRepository(mongo), queue, watch: openProviderWatch(deps) };
+  const failedTries = createFailedTries(deps);
+  const lines = createReadLines({ ...parts, failedTries });
   return createDispatcher({
-    work,
+    ...parts,
     fillQueue: createFillQueue({
-      work,
-      queue,
+      ...parts,
       countWaiting: (shard) => queues.queue(shard, 'batch').getJobCountByTypes('waiting', 'prioritized'),
       lines,
-      watch,
-      clock,
       principals: createPrincipalRepository(mongo),
-      sendLine: openSendLine(deps, watch),
+      sendLine: openSendLine(deps, parts.watch),
       isDeletedSince: createIsDeletedSince(mongo, deps.pseudonyms),
     }),
     collectEnds: createCollectEnds({
-      work,
-      queue,
+      ...parts,
       lines,
       failedTries,
-      watch,
       answers: createAnswerCache(redis, keyspace),
-      retentionMs,
-      clock,
       random: Math.random,
-      log,
     }),
-    queue,
-    closeBatch: createCloseBatch({ ...deps, work, queue, lines }),
-    watch,
-    leases,
-    hasReconnectedRecently,
-    clock,
-    log,
+    closeBatch: createCloseBatch({ ...parts, lines }),
   });
 }

@@ -221,17 +221,15 @@ export interface OpenSendLineDeps extends Pick<
 
 /** Opens the parts that admit and enqueue lines. */
 export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): SendLine {
-  const { mongo, redis, keyspace, admissions, replayLog, requestTimeoutMs, clock, log } = deps;
+  const { mongo, redis, keyspace, admissions, requestTimeoutMs } = deps;
   const voidLine: AdmissionStore['voidPermanently'] = (requestId, owner, last) =>
     admissions.void(requestId, owner, last);
   const enqueuer = createEnqueuer({
+    ...deps,
     queueOrder: createQueueOrderStore(redis, keyspace, requestTimeoutMs),
     // No caller got an error for the line, so if a worker already has it, it runs on and is later found as sent.
     store: { voidPermanently: voidLine, voidRefused: voidLine },
     giveUpAfterMs: requestTimeoutMs,
-    replayLog,
-    clock,
-    log,
   });
   const admit = createAdmission({
     ...deps,
@@ -242,5 +240,5 @@ export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): Send
       if (!isRefused) enqueuer.voidLater(requestId, principal);
     },
   });
-  return createSendLine({ routing: deps.routing, admit, enqueuer, watch, leaderId: deps.workerId, log });
+  return createSendLine({ ...deps, admit, enqueuer, watch, leaderId: deps.workerId });
 }

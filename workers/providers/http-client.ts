@@ -101,16 +101,10 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** Idle connections to a provider are kept for the next request. */
 const KEEP_ALIVE_MS = 30_000;
 
-interface Connections {
-  agent: Dispatcher;
-  /** Opens a connection for each call. */
-  opener: Dispatcher;
-  sockets: PacedSockets;
-  close(): Promise<void>;
-}
+type Connections = ReturnType<typeof createConnections>;
 
 /** Of one process to providers; the caller's own timers limit headers and body, see provider-call-clock.ts. */
-function createConnections(): Connections {
+function createConnections() {
   const sockets = createPacedSockets({ timeout: CONNECT_TIMEOUT_MS, lookup: createCachedLookup() });
   const settings: Agent.Options = {
     connect: sockets.connect,
@@ -124,9 +118,10 @@ function createConnections(): Connections {
   const opener = new Agent({ ...settings, maxRequestsPerClient: 1 });
   return {
     agent,
+    /** Opens a connection for each call. */
     opener,
     sockets,
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([agent.destroy(), opener.destroy()]);
     },
   };

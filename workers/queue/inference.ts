@@ -12,10 +12,10 @@ import type { ChatBackend, ClaimSettings } from './job-source.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import { openQueueConnection } from '../../shared/redis/slot-client.ts';
-import type { MongoPath } from '../mongo-path.ts';
 import type { QueueRoom } from '../pipeline/capacities.ts';
 import type { HandedRequest, RunPipeline } from '../pipeline/stage.ts';
 import { CANARY, startCanary, pauseWhenUnable, createWorkMeter } from './worker-health.ts';
+import type { MongoPath } from './worker-health.ts';
 import { createJobHistory, RequestFailed } from './job-history.ts';
 
 export interface InferenceDeps {

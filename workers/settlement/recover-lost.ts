@@ -9,7 +9,7 @@ import { unlimited } from '../../shared/redis/time-limits.ts';
 import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
 import { createRefund } from '../../shared/requests/refund.ts';
 import { openRecovery } from '../../shared/requests/recovery.ts';
-import type { ConcludeIntent, OpenRecoveryDeps, RecoverRequest } from '../../shared/requests/recovery.ts';
+import type { ConcludeIntent, RecoverRequest, RecoveryParts } from '../../shared/requests/recovery.ts';
 import type { RequestPresence } from '../../shared/requests/rollback.ts';
 
 export interface RecoverLost {
@@ -140,10 +140,13 @@ function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
   };
 }
 
-export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): RecoverLost {
-  const { mongo, clock, log, store, accountStore } = deps;
-  const { recover, conclude, presence } = openRecovery({ ...deps, limit: unlimited });
-  const [intents, answers] = [createRequestIntents(mongo), createAnswerRepository(mongo)];
-  const refund = createRefund({ mongo, accountStore, clock, log, giveUpAfterMs: REFUND_MS });
-  return createRecoverLost({ recover, conclude, presence, refund, intents, answers, clock, log, admissions: store });
+export function openRecoverLost(parts: RecoveryParts): RecoverLost {
+  const { mongo } = parts;
+  return createRecoverLost({
+    ...parts,
+    ...openRecovery(parts, unlimited),
+    refund: createRefund({ ...parts, giveUpAfterMs: REFUND_MS }),
+    intents: createRequestIntents(mongo),
+    answers: createAnswerRepository(mongo),
+  });
 }

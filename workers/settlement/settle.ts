@@ -264,11 +264,7 @@ const TASK = 'settle';
 /** Interval of logging a lasting failure as an error. */
 const ALARM_MS = 30_000;
 
-export interface Settler {
-  /** Books waiting records of one shard, if this process leads there. Returns the number of entries it read. */
-  settleShard(shard: number): Promise<number>;
-  release(shard: number): Promise<void>;
-}
+export type Settler = ReturnType<typeof createSettler>;
 
 /** Alerts the operator. While settlement is blocked, no record becomes a dead letter. */
 function createAlarm({ clock, events, log }: SettleDeps) {
@@ -290,7 +286,7 @@ function createAlarm({ clock, events, log }: SettleDeps) {
  * Moves settlement records from the outbox into the ledger and the accounts, each exactly once, however often it is
  * delivered.
  */
-export function createSettler(deps: SettleDeps): Settler {
+export function createSettler(deps: SettleDeps) {
   const { outbox, leases, clock, events } = deps;
   const pendingRetries = createPendingRetries(clock);
   const bookRecords = createBookRecords({
@@ -312,7 +308,8 @@ export function createSettler(deps: SettleDeps): Settler {
   }
 
   return {
-    async settleShard(shard) {
+    /** Books waiting records of one shard, if this process leads there. Returns the number of entries it read. */
+    async settleShard(shard: number): Promise<number> {
       if (!(await leases.hold(shard, TASK))) {
         pendingRetries.makeDue(shard);
         return 0;
@@ -332,6 +329,6 @@ export function createSettler(deps: SettleDeps): Settler {
       }
     },
 
-    release: (shard) => leases.release(shard, TASK),
+    release: (shard: number): Promise<void> => leases.release(shard, TASK),
   };
 }

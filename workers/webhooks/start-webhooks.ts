@@ -1,20 +1,16 @@
-import type { Config } from '../../shared/config/settings.ts';
 import { WEBHOOK_QUEUE_NAMES } from '../../shared/contracts/jobs.ts';
 import type { WebhookJob, WebhookQueueName } from '../../shared/contracts/jobs.ts';
 import { createWebhookClient } from '../../shared/http/webhook-client.ts';
-import type { CredentialCipher } from '../../shared/mongo/credentials.ts';
 import { createExpiringKeys } from '../../shared/mongo/tenants/key-repository.ts';
-import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import { createAccessFlags } from '../../shared/redis/stores/access-flags.ts';
 import { withTimeLimit, repeat } from '../../shared/lifecycle/clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { openPublishing } from '../../shared/webhooks/publish.ts';
-import type { EventSink, OpenPublishingDeps } from '../../shared/webhooks/publish.ts';
-import type { ErasureGate } from '../../shared/erasure-gate.ts';
+import type { EventSink } from '../../shared/webhooks/publish.ts';
 import { startDurableWork } from '../queue/durable-work.ts';
 import type { QueueRecorder } from '../observers/queue-recorder.ts';
-import type { WorkerEventBus } from '../pipeline/worker-events.ts';
+import type { WorkerParts } from '../pipeline/worker-parts.ts';
 import { createAnnounceExpiringKeys, createChatEvents } from './publish-events.ts';
 import type { ChatEvents } from './publish-events.ts';
 import { createDeliverNext, isSlow } from './deliver.ts';
@@ -92,15 +88,6 @@ export function createServeWebhook(deps: ServeWebhookDeps) {
   };
 }
 
-export interface StartWebhooksDeps extends OpenPublishingDeps {
-  config: Config;
-  cipher: CredentialCipher;
-  leases: LeaderLease;
-  gate: ErasureGate;
-  telemetry: WorkerEventBus;
-  recorder: QueueRecorder;
-}
-
 /** How often a worker asks whether it is its turn to look for expiring keys. */
 const KEYS_LOOK_MS = 30_000;
 /** An attempt that has begun takes up to 15 s, and is then written down. */
@@ -109,27 +96,28 @@ const ATTEMPT_MS = 17_000;
 const CLOSING_MS = 5_000;
 
 /** Opens what a worker needs for webhooks and starts it: events of requests, deliveries, their sweep, expiring keys. */
-export async function startWebhooks(deps: StartWebhooksDeps): Promise<{ events: EventSink } & ChatEvents> {
-  const { config, mongo, redis, keyspace, leases, telemetry, clock, closer, log } = deps;
-  const { webhooks, deliveries, queue, events, watchAccount } = await openPublishing(deps);
-  const chatEvents = createChatEvents({ events, gate: deps.gate, watchAccount, clock, log });
+export async function startWebhooks(
+  parts: WorkerParts,
+  recorder: QueueRecorder,
+): Promise<{ events: EventSink } & ChatEvents> {
+  const { config, mongo, redis, keyspace, leases, clock, closer, log } = parts;
+  const { webhooks, deliveries, queue, events, watchAccount } = await openPublishing(parts);
+  const chatEvents = createChatEvents({ ...parts, events, watchAccount });
 
   const stopping = new AbortController();
   const deliverNext = createDeliverNext({
+    ...parts,
     webhooks,
     deliveries,
     events,
-    clock,
-    log,
     client: createWebhookClient({ allowPrivate: config.webhooks.allowPrivate }),
-    cipher: deps.cipher,
     announce: createAccessFlags(redis, keyspace).announce,
     random: Math.random,
-    telemetry,
   });
   const { serve, ended } = createServeWebhook({ webhooks, queue, deliverNext, clock, stopping: stopping.signal });
   const work = startDurableWork(WEBHOOK_QUEUE_NAMES, {
-    ...deps,
+    ...parts,
+    recorder,
     client: redis,
     run: serve,
     due: deliveries.due,

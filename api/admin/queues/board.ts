@@ -11,32 +11,18 @@ import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 import type { QueueWatch } from './redacted-queue.ts';
 import { QUEUE_NAMES, WEBHOOK_QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
-import type { Logger } from '../../../shared/logging/logger.ts';
 import { createChatQueues, openQueue } from '../../../shared/queue/queues.ts';
 import type { ShardDirectory } from '../../../shared/mongo/tenants/tenant-repository.ts';
-import type { RedisClient } from '../../../shared/redis/connection.ts';
-import type { Keyspace } from '../../../shared/redis/keyspace.ts';
-import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import type { Closer } from '../../../shared/lifecycle/closer.ts';
+import type { ProcessParts } from '../../../shared/process-parts.ts';
 
 export type BoardQueues = ReturnType<typeof openBoardQueues>;
-
-interface BoardQueuesDeps {
-  /** Must be ready: a queue on a connection that is not ends the process (shared/queue/queues.ts). */
-  redis: RedisClient;
-  keyspace: Keyspace;
-  closer: Closer;
-  shardDirectory: ShardDirectory;
-  clock: Clock;
-  log: Logger;
-}
 
 /** A shard appears with its first tenant, however many shards there were when this process started. */
 const SHARDS_FRESH_MS = 2_000;
 
 /** Opens every queue, for watching only. */
-export function openBoardQueues(deps: BoardQueuesDeps) {
-  const { redis, keyspace, closer, shardDirectory, clock, log } = deps;
+export function openBoardQueues(parts: ProcessParts, shardDirectory: ShardDirectory) {
+  const { redis, keyspace, closer, clock, log } = parts;
   const onError = (error: Error) => {
     log.warn('The queue reported an error.', { error });
   };

@@ -1,10 +1,21 @@
-import type { ConcludeIntent } from '../../../shared/requests/recovery.ts';
+import { createIsDeletedSince } from '../../../shared/erasure-gate.ts';
+import type { IngressMetrics } from '../../../shared/metrics/ingress-series.ts';
+import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
+import { createFailedLines } from '../../../shared/mongo/batches/failed-lines.ts';
 import type { FailedLine, FailedLines } from '../../../shared/mongo/batches/failed-lines.ts';
+import { createAnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
+import { createFailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
 import type { FailedFilter, FailedIntent, FailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
+import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
+import type { ProcessParts } from '../../../shared/process-parts.ts';
+import { createAnswerCache } from '../../../shared/requests/answers.ts';
+import type { RecordStore } from '../../../shared/requests/record-store.ts';
+import type { ConcludeIntent, Recovery } from '../../../shared/requests/recovery.ts';
 import type { RequestPresence } from '../../../shared/requests/rollback.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { skip } from './replay-rules.ts';
+import { createReplayChecks, createReplayLine, skip } from './replay-rules.ts';
 import type { ReplayLine, ReplayOutcome } from './replay-rules.ts';
+import { createReplayRequest } from './replay-request.ts';
 import type { ReplayRequest } from './replay-request.ts';
 
 type FailedRequest = FailedIntent | FailedLine;
@@ -36,7 +47,7 @@ export interface ReplayReport {
 
 export type ReplayFailed = (call: ReplayCall) => Promise<ReplayReport>;
 
-export interface ReplayFailedDeps {
+interface ReplayFailedDeps {
   failed: FailedIntents;
   presence: RequestPresence;
   conclude: ConcludeIntent;
@@ -89,7 +100,7 @@ async function replayAll(
   }));
 }
 
-export function createReplayFailed(deps: ReplayFailedDeps): ReplayFailed {
+function createReplayFailed(deps: ReplayFailedDeps): ReplayFailed {
   const { failed, lines, presence, conclude, clock } = deps;
 
   /** The sweep records a failure only after some seconds; a replay by request id need not wait for that. */
@@ -126,4 +137,31 @@ export function createReplayFailed(deps: ReplayFailedDeps): ReplayFailed {
       next: isLast ? undefined : page.at(-1),
     };
   };
+}
+
+/** Composes the parts that replay failed requests. */
+export function openReplay(
+  parts: ProcessParts & { records: RecordStore },
+  recovery: Recovery,
+  { replays }: IngressMetrics,
+): ReplayFailed {
+  const { mongo, redis, keyspace, clock } = parts;
+  const failed = createFailedIntents(mongo);
+  const answers = createAnswerRepository(mongo);
+  const lines = createFailedLines(mongo);
+  const principals = createPrincipalRepository(mongo);
+  const isDeletedSince = createIsDeletedSince(mongo, parts.pseudonyms);
+  const checks = createReplayChecks({ answers, isDeletedSince, clock, ledger: createLedgerRepository(mongo) });
+  const cache = createAnswerCache(redis, keyspace);
+  return createReplayFailed({
+    ...recovery,
+    failed,
+    lines,
+    replay: createReplayRequest({ ...parts, ...recovery, failed, checks, answers, cache, principals }),
+    clock,
+    countReplay: (outcome) => {
+      replays.inc({ outcome });
+    },
+    replayLine: createReplayLine({ lines, principals, isDeletedSince, clock }),
+  });
 }

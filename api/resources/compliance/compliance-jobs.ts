@@ -5,25 +5,20 @@ import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
 import type { ComplianceKind, ComplianceScope } from '../../../shared/contracts/compliance.ts';
 import type { Space } from '../../../shared/contracts/space.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
-import { createPseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { createComplianceJobRepository, OPEN_MAX } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
 import type { ComplianceJobRow } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
 import { createExportArchiveRepository } from '../../../shared/mongo/compliance/export-archive-repository.ts';
 import { spaceFields } from '../../../shared/mongo/collection.ts';
-import type { MongoConnection } from '../../../shared/mongo/connection.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import type { Closer } from '../../../shared/lifecycle/closer.ts';
 import type { RawKeyCall } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
 import type { RelayTimes } from '../../relay/answer.ts';
 import type { ReaderPlaces } from '../../relay/reader-places.ts';
-import type { Logger } from '../../../shared/logging/logger.ts';
 import { createComplianceQueue } from '../../../shared/queue/queues.ts';
-import type { RedisClient } from '../../../shared/redis/connection.ts';
-import type { Keyspace } from '../../../shared/redis/keyspace.ts';
+import type { ProcessParts } from '../../../shared/process-parts.ts';
 
 /** Dependencies of the endpoints for exports and deletions. */
 type ComplianceParts = ReturnType<typeof openCompliance>;
@@ -141,18 +136,8 @@ export async function findJob(
   return found(job, kind === 'export' ? 'exportId' : 'deletionId');
 }
 
-export interface OpenComplianceDeps {
-  mongo: MongoConnection;
-  redis: RedisClient;
-  keyspace: Keyspace;
-  pseudonymKey: Buffer;
-  closer: Closer;
-  log: Logger;
-}
-
 /** The ingress's part of exports and deletions; workers carry them out. */
-export function openCompliance(deps: OpenComplianceDeps) {
-  const { mongo, redis, keyspace, pseudonymKey, closer, log } = deps;
+export function openCompliance({ mongo, redis, keyspace, pseudonyms, closer, log }: ProcessParts) {
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
@@ -161,6 +146,6 @@ export function openCompliance(deps: OpenComplianceDeps) {
     jobs: createComplianceJobRepository(mongo),
     archives: createExportArchiveRepository(mongo),
     queue,
-    pseudonyms: createPseudonyms(pseudonymKey),
+    pseudonyms,
   };
 }

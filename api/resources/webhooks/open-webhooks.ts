@@ -1,10 +1,9 @@
 import { overseersOf } from '../../../shared/contracts/space.ts';
 import type { Logger } from '../../../shared/logging/logger.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import type { WatchAccount, EventSink, WebhookEvent, OpenPublishingDeps } from '../../../shared/webhooks/publish.ts';
+import type { WatchAccount, EventSink, WebhookEvent } from '../../../shared/webhooks/publish.ts';
 import type { TenantEvent, TenantEventListener } from '../../contract/tenant-events.ts';
-import type { Config } from '../../../shared/config/settings.ts';
-import type { CredentialCipher } from '../../../shared/mongo/credentials.ts';
+import type { ProcessParts } from '../../../shared/process-parts.ts';
 import { openPublishing } from '../../../shared/webhooks/publish.ts';
 
 interface PublishTenantEventsDeps {
@@ -56,20 +55,15 @@ function createPublishTenantEvents(deps: PublishTenantEventsDeps): TenantEventLi
   };
 }
 
-export interface OpenWebhooksDeps extends OpenPublishingDeps {
-  cipher: CredentialCipher;
-  config: Config['webhooks'];
-}
-
 export type IngressWebhooks = Awaited<ReturnType<typeof openWebhooks>>;
 
 /** The ingress's part of webhooks: their resources, and publishing its own events. Workers deliver them. */
-export async function openWebhooks(deps: OpenWebhooksDeps) {
-  const { cipher, config, clock, log } = deps;
-  const { webhooks: repository, deliveries, queue, events, watchAccount } = await openPublishing(deps);
+export async function openWebhooks(parts: ProcessParts) {
+  const { cipher, config, clock, log } = parts;
+  const { webhooks: repository, deliveries, queue, events, watchAccount } = await openPublishing(parts);
   return {
     /** For the endpoints. */
-    parts: { repository, deliveries, queue, events, cipher, allowPrivate: config.allowPrivate },
+    parts: { repository, deliveries, queue, events, cipher, allowPrivate: config.webhooks.allowPrivate },
     /** Publishes the events of a tenant's account. */
     publish: createPublishTenantEvents({ events, watchAccount, clock, log }),
     watchAccount,
