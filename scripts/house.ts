@@ -23,10 +23,10 @@ const LIMITS = {
   'product files': { limit: 417, goal: 440 },
   'product folders': { limit: 63, goal: 68 },
   'folders of one file': { limit: 1, goal: 2 },
-  'product lines': { limit: 62_365, goal: 48_000 },
-  'code lines (no blanks, comments, imports)': { limit: 44_400, goal: 34_500 },
+  'product lines': { limit: 61_710, goal: 48_000 },
+  'code lines (no blanks, comments, imports)': { limit: 43_850, goal: 34_500 },
   'functions over 80 lines': { limit: 0, goal: 10 },
-  'functions over 50 lines': { limit: 69, goal: 70 },
+  'functions over 50 lines': { limit: 68, goal: 70 },
   'files under 40 lines with one importer': { limit: 0, goal: 0 },
   'pairs of folders that import each other': { limit: 7, goal: 10 },
   'interfaces with one factory': { limit: 15, goal: 26 },
@@ -36,7 +36,7 @@ const LIMITS = {
   'words of Markdown': { limit: 45_000, goal: 45_000 },
   'words of the README': { limit: 890, goal: 900 },
   'lines of scripts': { limit: 9_910, goal: 8_000 },
-  'lines of tests': { limit: 75_005, goal: 60_000 },
+  'lines of tests': { limit: 75_025, goal: 60_000 },
   'npm packages (without those of one platform)': { limit: 727, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;

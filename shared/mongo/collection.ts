@@ -1,28 +1,34 @@
-import type { Connection, Model, QueryFilter, Schema, UpdateQuery } from 'mongoose';
+import { Schema } from 'mongoose';
+import type { Connection, IndexDefinition, IndexOptions, Model, QueryFilter, UpdateQuery } from 'mongoose';
 
 import { unknownCursor } from '../contracts/list-page.ts';
 import type { ListQuery } from '../contracts/list-page.ts';
 import type { KeyMode, SearchedSpace, Space } from '../contracts/space.ts';
 import { isDuplicateKey } from './connection.ts';
 
-/** Parts of which the schemas of collections are made. */
-export const text = { type: String };
-export const required = { type: String, required: true };
-export const number = { type: Number };
-export const count = { type: Number, required: true };
-export const flag = { type: Boolean };
+/** A field of a row, or one within it. */
+type FieldOf<Row> = (keyof Row & string) | `${keyof Row & string}.${string}`;
 
-/** Options of every schema: a field that a schema does not have is an error. */
-export const options = { versionKey: false, strict: 'throw', minimize: false, id: false } as const;
-
-/** Defines a collection. The result gives its model of a connection: the same one, however often it is asked for. */
+/**
+ * Defines a collection. Its rows are what their type says: mongoose casts, fills in and checks nothing but `_id`, and joi
+ * checks what comes from a caller before a filter or a row is made of it. The result gives the model of a connection: the
+ * same one, however often it is asked for. `ids`: texts that the writer gives, or ObjectIds that are made.
+ */
 export function collection<Row>(
-  name: string,
   storedAs: string,
-  schema: Schema<Row>,
+  indexes: readonly (readonly [keys: Partial<Record<FieldOf<Row>, 1 | -1>>, options?: IndexOptions])[] = [],
+  ids: 'given' | 'made' = 'given',
 ): (connection: Connection) => Model<Row> {
-  schema.set('collection', storedAs);
-  return (connection) => connection.model<Row>(name, schema);
+  const options = { collection: storedAs, strict: false, versionKey: false, minimize: false, id: false } as const;
+  const schema = new Schema(ids === 'given' ? { _id: String } : {}, options) as Schema<Row>;
+  for (const [keys, how] of indexes) schema.index(keys as IndexDefinition, how);
+  return (connection) => connection.model<Row>(storedAs, schema);
+}
+
+/** The fields that have a value: MongoDB would store those within a row that are undefined as null. */
+export function definedOf<Fields extends object>(fields: Fields): Fields {
+  // Only fields that may be undefined are left out.
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
 }
 
 /**
@@ -33,7 +39,7 @@ export function toFieldUpdate(
   changes: object,
   nullable: ReadonlySet<string> = new Set(),
 ): { $set?: object; $unset?: object } {
-  const given: [string, unknown][] = Object.entries(changes).filter(([, value]) => value !== undefined);
+  const given: [string, unknown][] = Object.entries(definedOf(changes));
   const set = given.filter(([name, value]) => value !== null || nullable.has(name));
   const removed = given.filter((entry) => !set.includes(entry)).map(([name]) => [name, 1] as const);
   return {
@@ -105,7 +111,7 @@ interface ListOptions {
  */
 export async function listRows<Row extends { createdAt: number }>(
   rows: Model<Row>,
-  filter: ListFilter,
+  filter: ListFilter & RowFilter<Row>,
   { limit, after, order }: ListQuery,
   { cursor = '_id', projection = {} }: ListOptions = {},
 ): Promise<Row[]> {
@@ -122,7 +128,7 @@ export async function listRows<Row extends { createdAt: number }>(
 
 async function placeAfter<Row extends { createdAt: number }>(
   rows: Model<Row>,
-  filter: ListFilter,
+  filter: ListFilter & RowFilter<Row>,
   order: 'asc' | 'desc',
 ): Promise<object> {
   const found: unknown = await rows.findOne(filterOf<Row>(filter), { createdAt: 1 }).lean();
@@ -133,8 +139,11 @@ async function placeAfter<Row extends { createdAt: number }>(
   return { $or: [{ createdAt: { [beyond]: createdAt } }, { createdAt, _id: { [beyond]: _id } }] };
 }
 
-/** mongoose cannot check a filter against a generic row; `strictQuery: 'throw'` does when it runs. */
-function filterOf<Row>(filter: object): QueryFilter<Row> {
+/** A filter of rows: literals that are checked, whose fields are those of the row. */
+export type RowFilter<Row> = Partial<Record<FieldOf<Row> | '_id' | '$or' | '$and', unknown>>;
+
+/** mongoose cannot check a filter against a generic row. */
+export function filterOf<Row>(filter: object): QueryFilter<Row> {
   return filter;
 }
 
@@ -149,7 +158,7 @@ export interface ClaimedRow {
 export function createClaims<Row extends ClaimedRow>(rows: Model<Row>) {
   return {
     /** Claims the first row that the filter finds. `held`: what says until when. Undefined: there is none. */
-    async claim(filter: object, held: object, first: Record<string, 1> = {}): Promise<Row | undefined> {
+    async claim(filter: RowFilter<Row>, held: Partial<Row>, first: Record<string, 1> = {}): Promise<Row | undefined> {
       const change: UpdateQuery<object> = { $set: held, $inc: { claim: 1 } };
       const settings = { returnDocument: 'after', sort: first } as const;
       const taken: unknown = await rows
@@ -160,7 +169,7 @@ export function createClaims<Row extends ClaimedRow>(rows: Model<Row>) {
     },
 
     /** False: the row has been claimed again since, or is not there, or not as `also` says. */
-    async write({ _id, tenantId, claim }: ClaimedRow, change: object, also: object = {}): Promise<boolean> {
+    async write({ _id, tenantId, claim }: ClaimedRow, change: object, also: RowFilter<Row> = {}): Promise<boolean> {
       const held = filterOf<Row>({ _id, tenantId, claim, ...also });
       return (await rows.updateOne(held, change)).matchedCount === 1;
     },

@@ -41,9 +41,6 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
     autoCreate: false,
     bufferCommands: false,
   });
-  // A filter on a field that no schema has is a bug, not "match everything". mongoose's `sanitizeFilter` is no help: it
-  // lets `$_internalSchemaXor` through and turns arrays into `$in`. So joi checks types before a filter is built.
-  connection.set('strictQuery', 'throw');
   try {
     return await connection.asPromise();
   } catch (cause) {

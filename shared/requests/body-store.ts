@@ -1,7 +1,7 @@
 import type { QueueName } from '../contracts/jobs.ts';
 import { storedChatJob } from '../queue/bullmq-layout.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import type { Keyspace } from '../redis/keyspace.ts';
+import type { Keyspace, ShardKeys } from '../redis/keyspace.ts';
 import { defineScript } from '../redis/scripts.ts';
 
 /** How long a body may outlive its deadline: a process that ends the request late needs it to know what to charge. */
@@ -17,6 +17,27 @@ export type QueueOrderStore = ReturnType<typeof createQueueOrderStore>;
 
 type QueuedRequest = Record<'requestId' | 'tenantId' | 'body', string>;
 
+/** The keys and arguments with which enqueue.lua and requeue.lua begin. */
+export function toQueueCall(
+  keys: ShardKeys,
+  queue: QueueName,
+  { requestId, tenantId, body }: QueuedRequest,
+  requestTimeoutMs: number,
+): [keys: string[], args: (string | number)[]] {
+  const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
+  return [
+    [
+      keys.record(requestId),
+      keys.body(requestId),
+      keys.job(queue, requestId),
+      keys.prioritized(queue),
+      keys.marker(queue),
+      keys.queueMeta(queue),
+    ],
+    [requestId, body, bodyLifeMs(requestTimeoutMs), name, data, opts],
+  ];
+}
+
 export function createQueueOrderStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number) {
   const add = defineScript(client, 'enqueue');
   return {
@@ -24,22 +45,7 @@ export function createQueueOrderStore(client: RedisClient, keyspace: Keyspace, r
      * Queues a request that was admitted without its body. Returns the state in which it was found; only `accepted` is
      * queued. Safe to repeat.
      */
-    async enqueue(shard: number, queue: QueueName, { requestId, tenantId, body }: QueuedRequest): Promise<string> {
-      const keys = keyspace.shard(shard);
-      const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
-      const life = bodyLifeMs(requestTimeoutMs);
-      const state = await add(
-        [
-          keys.record(requestId),
-          keys.body(requestId),
-          keys.job(queue, requestId),
-          keys.prioritized(queue),
-          keys.marker(queue),
-          keys.queueMeta(queue),
-        ],
-        [requestId, body, life, name, data, opts],
-      );
-      return String(state);
-    },
+    enqueue: async (shard: number, queue: QueueName, request: QueuedRequest): Promise<string> =>
+      String(await add(...toQueueCall(keyspace.shard(shard), queue, request, requestTimeoutMs))),
   };
 }

@@ -1,12 +1,11 @@
 import { queueOf } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
 import { seqAt } from '../domain/request-times.ts';
-import { storedChatJob } from '../queue/bullmq-layout.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 import { defineScript } from '../redis/scripts.ts';
 import type { TimeLimit } from '../redis/time-limits.ts';
-import { bodyLifeMs } from './body-store.ts';
+import { toQueueCall } from './body-store.ts';
 
 type Reopened =
   /** Its end is removed from Redis. `fence`: that of its last delivery, if Redis still knew it. */
@@ -46,33 +45,10 @@ export function createReplayStore(
     async requeue(shard: number, envelope: RequestEnvelope, fence: number): Promise<string> {
       const { requestId, tenantId, keyId, endpoint, acceptedAt } = envelope;
       const keys = keyspace.shard(shard);
-      const queue = queueOf(endpoint);
-      const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
-      const state = await limit(
-        requeue(
-          [
-            keys.record(requestId),
-            keys.body(requestId),
-            keys.job(queue, requestId),
-            keys.prioritized(queue),
-            keys.marker(queue),
-            keys.queueMeta(queue),
-            keys.keyRpm(keyId),
-            keys.account(tenantId),
-          ],
-          [
-            requestId,
-            JSON.stringify(envelope),
-            bodyLifeMs(requestTimeoutMs),
-            name,
-            data,
-            opts,
-            acceptedAt,
-            seqAt(acceptedAt),
-            fence,
-          ],
-        ),
-      );
+      const request = { requestId, tenantId, body: JSON.stringify(envelope) };
+      const [names, args] = toQueueCall(keys, queueOf(endpoint), request, requestTimeoutMs);
+      const further = [acceptedAt, seqAt(acceptedAt), fence];
+      const state = await limit(requeue([...names, keys.keyRpm(keyId), keys.account(tenantId)], [...args, ...further]));
       return String(state);
     },
   };

@@ -1,4 +1,3 @@
-import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
 import { KIND_NAMES } from '../../contracts/events.ts';
@@ -6,7 +5,7 @@ import { monthOf } from '../../domain/pricing.ts';
 import type { AccountState } from '../../domain/account-events.ts';
 import { newId } from '../../lifecycle/ids.ts';
 import { isDuplicateKey } from '../connection.ts';
-import { collection, count, number, options, required } from '../collection.ts';
+import { collection } from '../collection.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import { ledgerModel } from './ledger-repository.ts';
 import type { LedgerRow } from './ledger-repository.ts';
@@ -26,19 +25,7 @@ export interface AccountRow {
   lastEntryAt?: number;
 }
 
-const accountSchema = new Schema<AccountRow>(
-  {
-    _id: required,
-    balanceMicro: count,
-    version: count,
-    tokensByMonth: { type: Schema.Types.Mixed, default: {} },
-    lastTopUp: { type: new Schema({ transactionId: required, balanceMicro: count }, { _id: false }), required: false },
-    lastEntryAt: number,
-  },
-  options,
-);
-
-export const accountModel = collection<AccountRow>('Account', 'accounts', accountSchema);
+export const accountModel = collection<AccountRow>('accounts');
 
 /** A tenant's account as the ledger has it. */
 export interface LedgerBalance {

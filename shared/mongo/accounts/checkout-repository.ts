@@ -1,7 +1,6 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import { collection, count, options, required, text } from '../collection.ts';
+import { collection } from '../collection.ts';
 
 export type PaymentName = 'stripe' | 'test';
 
@@ -37,31 +36,10 @@ export interface CheckoutRow extends Order {
   removeAt?: Date;
 }
 
-/** The fields of an order, in a checkout and in its purchase. */
-export const orderFields = { packageId: text, creditsMicro: count, amount: count, currency: required };
-
-const checkoutSchema = new Schema<CheckoutRow>(
-  {
-    _id: required,
-    tenantId: required,
-    keyId: required,
-    status: required,
-    payment: required,
-    ...orderFields,
-    url: text,
-    sessionId: text,
-    successUrl: required,
-    cancelUrl: required,
-    createdAt: count,
-    expiresAt: count,
-    removeAt: Date,
-  },
-  options,
-)
-  .index({ tenantId: 1, createdAt: -1 })
-  .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
-
-export const checkoutModel = collection<CheckoutRow>('Checkout', 'checkouts', checkoutSchema);
+export const checkoutModel = collection<CheckoutRow>('checkouts', [
+  [{ tenantId: 1, createdAt: -1 }],
+  [{ removeAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** Checkouts until they are paid; what is paid moves money, see payment-bookings.ts. */
 export type CheckoutRepository = ReturnType<typeof createCheckoutRepository>;

@@ -1,11 +1,10 @@
-import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
 import type { LedgerGroup, RollUpGroup } from '../../domain/compare-ledger.ts';
-import { addUsageCounts, BUCKET_MS, USAGE_COUNTS } from '../../domain/roll-up.ts';
+import { addUsageCounts, BUCKET_MS } from '../../domain/roll-up.ts';
 import type { BucketWidth, UsageCounts } from '../../domain/roll-up.ts';
 import { KIND_NAMES } from '../../contracts/events.ts';
-import { collection, count, number, options, required, text } from '../collection.ts';
+import { collection, definedOf } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { ledgerModel } from './ledger-repository.ts';
 import { summedCounts, usageRollUpModel } from './usage-repository.ts';
@@ -29,27 +28,7 @@ export interface LedgerCheckpointRow extends Omit<LedgerCheckpoint, 'groups'> {
   groups: (Omit<LedgerGroup, 'mode' | 'dayMs'> & { mode?: string | undefined; dayMs?: number | undefined })[];
 }
 
-const group = new Schema(
-  {
-    type: required,
-    mode: text,
-    dayMs: { type: Number },
-    amountMicro: count,
-    ...Object.fromEntries(USAGE_COUNTS.map((name) => [name, count])),
-    ...Object.fromEntries(KIND_NAMES.map((name) => [name, number])),
-  },
-  { _id: false, id: false },
-);
-const checkpointSchema = new Schema<LedgerCheckpointRow>(
-  { _id: required, throughMs: count, groups: [group], uncheckedDaysMs: [Number] },
-  options,
-);
-
-export const ledgerCheckpointModel = collection<LedgerCheckpointRow>(
-  'LedgerCheckpoint',
-  'ledger_checkpoints',
-  checkpointSchema,
-);
+export const ledgerCheckpointModel = collection<LedgerCheckpointRow>('ledger_checkpoints');
 
 export const NO_CHECKPOINT: LedgerCheckpoint = { throughMs: -1, groups: [], uncheckedDaysMs: [] };
 
@@ -79,7 +58,7 @@ export function createLedgerCheckpoints(connection: Connection) {
       try {
         const { matchedCount, upsertedCount } = await ledgerCheckpoints.updateOne(
           { _id: tenantId, throughMs: fromMs },
-          { $set: { throughMs, groups, uncheckedDaysMs } },
+          { $set: { throughMs, groups: groups.map(definedOf), uncheckedDaysMs } },
           { upsert: isFirst },
         );
         return matchedCount + upsertedCount > 0;

@@ -1,14 +1,12 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { Tier } from '../../contracts/chat-request.ts';
-import { KIND_NAMES } from '../../contracts/events.ts';
 import type { FinishReason, TokenKinds } from '../../contracts/events.ts';
 import type { ChatRoute } from '../../contracts/jobs.ts';
 import type { Spend } from '../../contracts/settlement.ts';
 import type { KeyMode, SearchedSpace } from '../../contracts/space.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
-import { collection, count, number, options, required, text, listRows, inSpace } from '../collection.ts';
+import { collection, listRows, inSpace } from '../collection.ts';
 
 export interface LedgerRow extends TokenKinds {
   /** `txn_…`; for usage `txn_` + the request's own 24 characters, so one request cannot have two. */
@@ -44,40 +42,11 @@ export interface LedgerRow extends TokenKinds {
   spend?: Spend;
 }
 
-const ledgerSchema = new Schema<LedgerRow>(
-  {
-    _id: required,
-    tenantId: required,
-    type: required,
-    amountMicro: count,
-    balanceAfterMicro: count,
-    createdAt: count,
-    reason: text,
-    purchaseId: text,
-    requestId: text,
-    keyId: text,
-    mode: text,
-    endpoint: text,
-    tier: text,
-    entityId: text,
-    provider: text,
-    model: text,
-    promptTokens: number,
-    completionTokens: number,
-    ...Object.fromEntries(KIND_NAMES.map((name) => [name, number])),
-    estimated: { type: Boolean },
-    finishReason: text,
-    acceptedAt: number,
-    refunded: { type: Boolean },
-    spend: { type: { currency: text, nano: number }, _id: false },
-  },
-  options,
-)
-  .index({ tenantId: 1, createdAt: -1 })
-  .index({ tenantId: 1, acceptedAt: 1 })
-  .index({ tenantId: 1, entityId: 1 }, { partialFilterExpression: { entityId: { $exists: true } } });
-
-export const ledgerModel = collection<LedgerRow>('Ledger', 'ledger', ledgerSchema);
+export const ledgerModel = collection<LedgerRow>('ledger', [
+  [{ tenantId: 1, createdAt: -1 }],
+  [{ tenantId: 1, acceptedAt: 1 }],
+  [{ tenantId: 1, entityId: 1 }, { partialFilterExpression: { entityId: { $exists: true } } }],
+]);
 
 /** The ledger's id is made of the request's own, so the unique index on `_id` refuses a second entry. */
 export function ledgerIdOf(requestId: string): string {

@@ -5,6 +5,7 @@ import type { PaidSession, PaymentMismatch, Reversal } from '../../domain/paymen
 import { toCredits } from '../../domain/pricing.ts';
 import { derivedId, newId } from '../../lifecycle/ids.ts';
 import { auditModel } from '../tenants/audit-repository.ts';
+import type { AuditRow } from '../tenants/audit-repository.ts';
 import { accountModel, moveAccount } from './account-repository.ts';
 import { checkoutModel } from './checkout-repository.ts';
 import type { CheckoutRow, CheckoutStatus } from './checkout-repository.ts';
@@ -84,8 +85,9 @@ function createBook(connection: Connection): Book {
     const account = await moveAccount(accounts, { tenantId, transactionId, amountMicro, now }, session);
     if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
     const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
-    await ledger.create([{ ...entry, tenantId, purchaseId, balanceAfterMicro, createdAt }], { session });
-    const auditEntry = {
+    const line: LedgerRow = { ...entry, tenantId, purchaseId, balanceAfterMicro, createdAt };
+    await ledger.create([line], { session });
+    const auditEntry: AuditRow = {
       _id: derivedId('aud', tenantId, action, cause),
       tenantId,
       actor: ACTOR,

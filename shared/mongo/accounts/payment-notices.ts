@@ -1,7 +1,6 @@
-import { Schema } from 'mongoose';
 import type { ClientSession, Connection } from 'mongoose';
 
-import { collection, count, options, required } from '../collection.ts';
+import { collection } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 
 /** A payment's event that has had its effect, so that a repeated one has none. */
@@ -14,12 +13,9 @@ export interface PaymentEventRow {
   expiresAt: Date;
 }
 
-const paymentEventSchema = new Schema<PaymentEventRow>(
-  { _id: required, type: required, createdAt: count, expiresAt: { type: Date, required: true } },
-  options,
-).index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-
-export const paymentEventModel = collection<PaymentEventRow>('PaymentEvent', 'payment_events', paymentEventSchema);
+export const paymentEventModel = collection<PaymentEventRow>('payment_events', [
+  [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** No payment repeats an event for so long. */
 const EVENT_KEPT_MS = 90 * 24 * 3_600_000;
@@ -54,7 +50,7 @@ export function createOnce(connection: Connection): Once {
       return await connection.transaction(async (session) => {
         if (notice !== undefined) {
           const row = { type: notice.type, createdAt: now, expiresAt: new Date(now + EVENT_KEPT_MS) };
-          const rows = namesOf(notice).map((_id) => ({ _id, ...row }));
+          const rows = namesOf(notice).map((_id): PaymentEventRow => ({ _id, ...row }));
           await paymentEvents.create(rows, { session, ordered: true });
         }
         return effect(session);

@@ -1,7 +1,6 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import { collection, count, number, options, required } from '../collection.ts';
+import { collection } from '../collection.ts';
 
 export interface PackageRow {
   id: string;
@@ -23,23 +22,7 @@ export interface PriceListRow {
   updatedAt: number;
 }
 
-const creditPackage = new Schema<PackageRow>(
-  { id: required, name: required, creditsMicro: count, amount: count, createdAt: count, expiresAt: number },
-  { _id: false, id: false },
-);
-
-const priceListSchema = new Schema<PriceListRow>(
-  {
-    _id: required,
-    currency: required,
-    pricePerMillion: { type: Number, default: null },
-    packages: [creditPackage],
-    updatedAt: count,
-  },
-  options,
-);
-
-export const priceListModel = collection<PriceListRow>('PriceList', 'price_lists', priceListSchema);
+export const priceListModel = collection<PriceListRow>('price_lists');
 
 const CURRENT = 'current';
 

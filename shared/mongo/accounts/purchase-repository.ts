@@ -1,12 +1,10 @@
-import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { Dispute, Refund } from '../../domain/payments.ts';
-import { collection, count, number, options, required, text, listRows } from '../collection.ts';
+import { collection, listRows } from '../collection.ts';
 import { accountModel, toLedgerBalance } from './account-repository.ts';
 import type { LedgerBalance } from './account-repository.ts';
-import { orderFields } from './checkout-repository.ts';
 import type { Order, PaymentName } from './checkout-repository.ts';
 
 export interface PurchaseRow extends Order {
@@ -29,39 +27,10 @@ export interface PurchaseRow extends Order {
   createdAt: number;
 }
 
-const dispute = new Schema<Dispute>(
-  { id: required, amount: count, withdrawals: count, reinstatements: count },
-  { _id: false, id: false },
-);
-
-const refund = new Schema<Refund>(
-  { id: required, amount: count, isFailed: { type: Boolean, required: true } },
-  { _id: false, id: false },
-);
-
-const purchaseSchema = new Schema<PurchaseRow>(
-  {
-    _id: required,
-    tenantId: required,
-    checkoutId: required,
-    transactionId: required,
-    payment: required,
-    paymentId: text,
-    ...orderFields,
-    refundedAmount: count,
-    refundedMicro: count,
-    refundTotal: number,
-    refunds: { type: [refund], default: undefined },
-    disputes: { type: [dispute], default: undefined },
-    disputedMicro: number,
-    createdAt: count,
-  },
-  options,
-)
-  .index({ tenantId: 1, createdAt: -1 })
-  .index({ paymentId: 1 });
-
-export const purchaseModel = collection<PurchaseRow>('Purchase', 'purchases', purchaseSchema);
+export const purchaseModel = collection<PurchaseRow>('purchases', [
+  [{ tenantId: 1, createdAt: -1 }],
+  [{ paymentId: 1 }],
+]);
 
 /** Names a purchase by its checkout, or by the payment's own id, whichever a notice of the payment has. */
 export interface PurchaseReference {

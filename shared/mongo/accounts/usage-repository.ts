@@ -1,13 +1,12 @@
-import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
-import { KIND_NAMES, kindsOf } from '../../contracts/events.ts';
+import { kindsOf } from '../../contracts/events.ts';
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { SearchedSpace } from '../../contracts/space.ts';
-import { ALL_COUNTS, MINUTES_KEPT_MS, rollUp, rollUpIdOf, USAGE_COUNTS } from '../../domain/roll-up.ts';
+import { ALL_COUNTS, MINUTES_KEPT_MS, rollUp, rollUpIdOf } from '../../domain/roll-up.ts';
 import type { BucketWidth, BookedRequest, RollUpKey, UsageCounts } from '../../domain/roll-up.ts';
-import { collection, count, number, options, required, text, listRows, inSpace } from '../collection.ts';
+import { collection, listRows, inSpace } from '../collection.ts';
 import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 import type { LedgerRow } from './ledger-repository.ts';
 
@@ -18,33 +17,12 @@ export interface UsageRollUpRow extends RollUpKey, UsageCounts {
   expiresAt?: Date;
 }
 
-const usageRollUpSchema = new Schema<UsageRollUpRow>(
-  {
-    _id: required,
-    tenantId: required,
-    width: required,
-    startMs: count,
-    keyId: required,
-    tier: required,
-    mode: required,
-    endpoint: required,
-    provider: text,
-    model: text,
-    currency: text,
-    scope: required,
-    entityId: { type: String },
-    ...Object.fromEntries(USAGE_COUNTS.map((name) => [name, count])),
-    ...Object.fromEntries(KIND_NAMES.map((name) => [name, number])),
-    expiresAt: { type: Date },
-  },
-  options,
-)
-  .index({ tenantId: 1, width: 1, scope: 1, startMs: 1 })
-  .index({ tenantId: 1, width: 1, entityId: 1, startMs: 1 })
-  .index({ width: 1, scope: 1, startMs: 1 })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-
-export const usageRollUpModel = collection<UsageRollUpRow>('UsageRollUp', 'usage_rollups', usageRollUpSchema);
+export const usageRollUpModel = collection<UsageRollUpRow>('usage_rollups', [
+  [{ tenantId: 1, width: 1, scope: 1, startMs: 1 }],
+  [{ tenantId: 1, width: 1, entityId: 1, startMs: 1 }],
+  [{ width: 1, scope: 1, startMs: 1 }],
+  [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** Usage can be told apart by these. */
 export type UsageDimension =

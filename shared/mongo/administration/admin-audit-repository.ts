@@ -1,10 +1,9 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { AdminRole } from '../../config/secret-settings.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import { newId } from '../../lifecycle/ids.ts';
-import { collection, count, number, options, required, text, insertOnce, listRows } from '../collection.ts';
+import { collection, insertOnce, listRows } from '../collection.ts';
 
 /** One line of the operator's audit log. */
 export interface AdminAuditRow {
@@ -32,28 +31,10 @@ export const ADMIN_ACTIONS = ['change', 'sign_in', 'sign_out', 'refused_tokens']
 /** `refused_tokens`: an address has sent so many wrong tokens that it is kept out for a while. */
 export type AdminAction = (typeof ADMIN_ACTIONS)[number];
 
-const adminAuditSchema = new Schema<AdminAuditRow>(
-  {
-    _id: required,
-    createdAt: count,
-    actor: text,
-    role: text,
-    action: required,
-    method: required,
-    path: required,
-    target: text,
-    changesJson: text,
-    status: number,
-    requestId: required,
-    address: required,
-    expiresAt: { type: Date, required: true },
-  },
-  options,
-)
-  .index({ createdAt: -1 })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-
-export const adminAuditModel = collection<AdminAuditRow>('AdminAudit', 'admin_audit_log', adminAuditSchema);
+export const adminAuditModel = collection<AdminAuditRow>('admin_audit_log', [
+  [{ createdAt: -1 }],
+  [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** Longer than a year, so that a yearly audit sees all of it. */
 const KEPT_MS = 400 * 24 * 3_600_000;
@@ -73,7 +54,8 @@ export function createAdminAuditRepository(connection: Connection) {
     async append(entry: AdminAuditEntry): Promise<string> {
       const _id = newId('aud');
       // The id is new, so a duplicate is our own line.
-      await insertOnce(lines.create({ _id, ...entry, expiresAt: new Date(entry.createdAt + KEPT_MS) }));
+      const line: AdminAuditRow = { _id, ...entry, expiresAt: new Date(entry.createdAt + KEPT_MS) };
+      await insertOnce(lines.create(line));
       return _id;
     },
 

@@ -1,5 +1,7 @@
-import type { Connection, Model, QueryFilter } from 'mongoose';
+import type { Connection, Model } from 'mongoose';
 
+import { filterOf } from '../collection.ts';
+import type { RowFilter } from '../collection.ts';
 import { prefixOf } from '../credentials.ts';
 import type { CredentialCipher } from '../credentials.ts';
 import { providerModel } from '../routing/provider-repository.ts';
@@ -27,13 +29,11 @@ interface Holder {
   renew(id: string): Promise<boolean>;
 }
 
-/** mongoose cannot check a filter against a generic row; `strictQuery: 'throw'` does when it runs. */
 function holder<Row extends { _id: string }>(
   rows: Model<Row>,
-  filters: { all: object; of: (prefix: RegExp) => object; stale: (prefix: RegExp) => object },
+  filters: { all: RowFilter<Row>; of: (prefix: RegExp) => RowFilter<Row>; stale: (prefix: RegExp) => RowFilter<Row> },
   renew: Holder['renew'],
 ): Holder {
-  const filterOf = (filter: object): QueryFilter<Row> => filter;
   return {
     renew,
     count: (filter) => rows.countDocuments(filterOf(filter === 'all' ? filters.all : filters.of(filter))),

@@ -1,7 +1,6 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import { collection, options, required } from '../collection.ts';
+import { collection } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import type { CredentialCipher } from '../credentials.ts';
 
@@ -12,9 +11,7 @@ export interface ServiceSecretRow {
   encrypted: string;
 }
 
-const serviceSecretSchema = new Schema<ServiceSecretRow>({ _id: required, encrypted: required }, options);
-
-export const serviceSecretModel = collection<ServiceSecretRow>('ServiceSecret', 'service_secrets', serviceSecretSchema);
+export const serviceSecretModel = collection<ServiceSecretRow>('service_secrets');
 
 const PSEUDONYMS = 'pseudonyms';
 

@@ -1,9 +1,7 @@
-import { Schema } from 'mongoose';
-
 import type { EndedAnswer } from '../../contracts/jobs.ts';
 import type { OutageCode } from '../../domain/request-times.ts';
 import type { ErrorDetail } from '../../errors/error-body.ts';
-import { collection, count, number, options, required, text } from '../collection.ts';
+import { collection } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
 /** The failed tries of a line whose provider did not answer; times are milliseconds since the epoch. */
@@ -44,37 +42,12 @@ export interface BatchLineRow extends RowOfSpace {
   removeAt: Date;
 }
 
-const batchLineSchema = new Schema<BatchLineRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    batchId: required,
-    index: count,
-    customId: { type: String, default: null },
-    requestId: required,
-    entityId: text,
-    state: required,
-    requestJson: text,
-    failedAt: number,
-    failedCode: text,
-    error: { type: Schema.Types.Mixed },
-    fields: { type: Schema.Types.Mixed },
-    retry: {
-      type: { _id: false, tries: count, faults: count, failedAt: count, dueAt: count, requestId: text },
-      default: undefined,
-    },
-    entries: { type: [{ _id: false, lastSeq: count, payload: text }], default: undefined },
-    removeAt: { type: Date, required: true },
-  },
-  options,
-)
-  .index({ batchId: 1, index: 1 })
-  .index({ failedAt: 1 }, { sparse: true })
-  .index({ tenantId: 1, entityId: 1 })
-  .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
-
-export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
+export const batchLineModel = collection<BatchLineRow>('batch_lines', [
+  [{ batchId: 1, index: 1 }],
+  [{ failedAt: 1 }, { sparse: true }],
+  [{ tenantId: 1, entityId: 1 }],
+  [{ removeAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** The result of a line whose entity was deleted before the line had an answer. */
 export const ENTITY_GONE: ErrorDetail = { code: 'gone', message: 'The entity of this line was deleted.' };

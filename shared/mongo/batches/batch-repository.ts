@@ -1,11 +1,10 @@
-import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
 import { BATCH_LIMITS, BATCH_STATUSES } from '../../contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../contracts/batches.ts';
 import type { KeyMode, SearchedSpace, Space } from '../../contracts/space.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
-import { collection, count, number, options, required, text, insertOnce, listRows, inSpace } from '../collection.ts';
+import { collection, insertOnce, listRows, inSpace } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import { ANSWERS_BYTES, batchLineModel, bytesOfEntries } from './batch-lines.ts';
@@ -47,41 +46,15 @@ export interface BatchRow {
   removeAt: Date;
 }
 
-const batchSchema = new Schema<BatchRow>(
-  {
-    _id: required,
-    tenantId: required,
-    shard: count,
-    keyId: required,
-    mode: required,
-    status: required,
-    metadataJson: text,
-    total: count,
-    bytes: number,
-    completed: count,
-    failed: count,
-    waitingFor: { type: String, default: null },
-    startedUnder: text,
-    createdAt: count,
-    expiresAt: count,
-    startedAt: number,
-    cancelledAt: number,
-    endedAt: number,
-    openShard: number,
-    reopened: number,
-    removeAt: { type: Date, required: true },
-  },
-  options,
-)
-  .index({ tenantId: 1, createdAt: -1 })
-  .index({ openShard: 1 }, { sparse: true })
-  .index(
+export const batchModel = collection<BatchRow>('batches', [
+  [{ tenantId: 1, createdAt: -1 }],
+  [{ openShard: 1 }, { sparse: true }],
+  [
     { tenantId: 1, startedUnder: 1 },
     { unique: true, partialFilterExpression: { startedUnder: { $exists: true } } },
-  )
-  .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
-
-export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
+  ],
+  [{ removeAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** Results that one answer of MongoDB brings. */
 const RESULTS_AT_ONCE = 5;
@@ -125,7 +98,7 @@ function createBatchUploads(connection: Connection, bulk: Connection) {
      * is another one than the batch says where the tenant has been moved since. Safe to repeat.
      */
     async insert(batch: Omit<BatchRow, 'openShard'>): Promise<number> {
-      await insertOnce(batches.create({ ...batch, openShard: batch.shard }));
+      await insertOnce(batches.create({ ...batch, openShard: batch.shard } satisfies BatchRow));
       // A move takes a tenant's batches along. If this one was stored just after the move, it follows here.
       const tenant = await tenants.findById(batch.tenantId, { shard: 1 }).lean();
       if (tenant === null || tenant.shard === batch.shard) return batch.shard;

@@ -1,4 +1,3 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type {
@@ -10,7 +9,7 @@ import type {
 } from '../../contracts/compliance.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { Space } from '../../contracts/space.ts';
-import { collection, count, flag, number, options, required, text, listRows, inSpace } from '../collection.ts';
+import { collection, listRows, inSpace } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
@@ -67,45 +66,13 @@ export interface ExportArchive {
   expiresAt: number;
 }
 
-const file = new Schema<ExportedFile>({ name: required, rows: count, bytes: count, sha256: required }, { _id: false });
-
-const archive = new Schema<ExportArchive>(
-  { bytes: count, sha256: required, chunks: count, claim: count, files: [file], expiresAt: count },
-  { _id: false },
-);
-
-const jobSchema = new Schema<ComplianceJobRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    kind: required,
-    scope: required,
-    entityId: text,
-    entityHash: text,
-    status: required,
-    claim: count,
-    claimedUntil: count,
-    createdAt: count,
-    sole: text,
-    turn: text,
-    completedAt: number,
-    unpublished: flag,
-    error: text,
-    archive: { type: archive, required: false },
-    archiveGone: flag,
-    reason: text,
-    report: { type: Schema.Types.Mixed },
-  },
-  options,
-)
-  .index({ tenantId: 1, kind: 1, createdAt: -1 })
-  .index({ status: 1, claimedUntil: 1 })
-  .index({ sole: 1 }, { unique: true, partialFilterExpression: { sole: { $exists: true } } })
-  .index({ turn: 1 }, { unique: true, partialFilterExpression: { turn: { $exists: true } } })
-  .index({ unpublished: 1 }, { partialFilterExpression: { unpublished: true } });
-
-export const complianceJobModel = collection<ComplianceJobRow>('ComplianceJob', 'compliance_jobs', jobSchema);
+export const complianceJobModel = collection<ComplianceJobRow>('compliance_jobs', [
+  [{ tenantId: 1, kind: 1, createdAt: -1 }],
+  [{ status: 1, claimedUntil: 1 }],
+  [{ sole: 1 }, { unique: true, partialFilterExpression: { sole: { $exists: true } } }],
+  [{ turn: 1 }, { unique: true, partialFilterExpression: { turn: { $exists: true } } }],
+  [{ unpublished: 1 }, { partialFilterExpression: { unpublished: true } }],
+]);
 
 /** How many may be open in a space: exports, and deletions of entities (docs/spec.md#compliance). */
 export const OPEN_MAX: Readonly<Record<ComplianceKind, number>> = { export: 5, deletion: 20 };
@@ -134,7 +101,7 @@ async function insertInto(
   row: ComplianceJobRow,
 ): Promise<boolean> {
   try {
-    await jobs.create({ ...row, sole: place });
+    await jobs.create({ ...row, sole: place } satisfies ComplianceJobRow);
     return true;
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;

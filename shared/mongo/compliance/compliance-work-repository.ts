@@ -29,7 +29,7 @@ async function claimBeside(
   if (kind !== 'deletion' || scope !== 'entity') return beside;
   const waiting = { tenantId, kind, scope, status: OPEN, claimedUntil: { $lte: now } };
   for (;;) {
-    const held = { status: 'in_progress', claimedUntil: until };
+    const held = { status: 'in_progress', claimedUntil: until } as const;
     const taken = await claims.claim(waiting, held, { createdAt: 1, _id: 1 });
     if (taken === undefined) return beside;
     beside.push(taken);

@@ -1,20 +1,16 @@
-import type { Model, QueryFilter } from 'mongoose';
+import type { Model } from 'mongoose';
 
 import type { SearchedSpace } from '../../contracts/space.ts';
-import { inSpace } from '../collection.ts';
+import { filterOf, inSpace } from '../collection.ts';
+import type { RowFilter } from '../collection.ts';
 
 /** How many rows one call takes: a call must end within the connection's time limit. */
 export const ERASE_AT_ONCE = 200;
 
-/** Checked literals only; mongoose cannot check a filter against a generic row, `strictQuery: 'throw'` does later. */
-function filterOf<Row>(filter: object): QueryFilter<Row> {
-  return filter;
-}
-
 /** The named fields, or all, of all rows that match, in the order of their ids; rows of a page may be changed meanwhile. */
 export async function* pagesOf<Row extends { _id: string }>(
   rows: Model<Row>,
-  filter: object,
+  filter: RowFilter<Row>,
   fields: Readonly<Record<string, 1>> = {},
 ): AsyncGenerator<Row[]> {
   for (let after = ''; ;) {
@@ -34,7 +30,7 @@ export async function* pagesOf<Row extends { _id: string }>(
  */
 export async function deleteInPages<Row>(
   rows: Model<Row>,
-  filter: object,
+  filter: RowFilter<Row>,
   fields: Readonly<Record<string, 1>>,
   visit: (page: Row[]) => Promise<void> = () => Promise.resolve(),
 ): Promise<number> {
@@ -53,7 +49,7 @@ export async function deleteInPages<Row>(
 export async function* entitiesIn<Row>(
   rows: Model<Row>,
   space: SearchedSpace,
-  more: object = {},
+  more: RowFilter<Row> = {},
 ): AsyncGenerator<string> {
   for (let after = ''; ;) {
     const filter = filterOf<Row>({ ...inSpace(space), ...more, entityId: { $gt: after } });

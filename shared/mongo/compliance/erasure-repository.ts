@@ -1,8 +1,7 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { SearchedSpace, Space } from '../../contracts/space.ts';
-import { collection, count, options, required } from '../collection.ts';
+import { collection } from '../collection.ts';
 
 /** Requests that were accepted up to `seq` may not be stored under the entity's id any more. */
 export interface ErasureRow {
@@ -14,12 +13,7 @@ export interface ErasureRow {
   expiresAt: Date;
 }
 
-const erasureSchema = new Schema<ErasureRow>(
-  { _id: required, tenantId: required, seq: count, expiresAt: { type: Date, required: true } },
-  options,
-).index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-
-export const erasureModel = collection<ErasureRow>('Erasure', 'erasures', erasureSchema);
+export const erasureModel = collection<ErasureRow>('erasures', [[{ expiresAt: 1 }, { expireAfterSeconds: 0 }]]);
 
 /** Marks of deletions: what was accepted before one may store nothing under the entity's id after it. */
 export type ErasureRepository = ReturnType<typeof createErasureRepository>;

@@ -1,8 +1,7 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { ComplianceScope } from '../../contracts/compliance.ts';
-import { collection, count, options, required, inSpace } from '../collection.ts';
+import { collection, inSpace } from '../collection.ts';
 import type { ClaimedRow } from '../collection.ts';
 import { complianceJobModel } from './compliance-job-repository.ts';
 import type { ComplianceJobRow, ExportArchive } from './compliance-job-repository.ts';
@@ -18,21 +17,10 @@ export interface ExportChunkRow {
   expiresAt: Date;
 }
 
-const chunkSchema = new Schema<ExportChunkRow>(
-  {
-    _id: required,
-    tenantId: required,
-    exportId: required,
-    claim: count,
-    data: { type: Buffer, required: true },
-    expiresAt: { type: Date, required: true },
-  },
-  options,
-)
-  .index({ tenantId: 1, exportId: 1 })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-
-export const exportChunkModel = collection<ExportChunkRow>('ExportChunk', 'compliance_export_chunks', chunkSchema);
+export const exportChunkModel = collection<ExportChunkRow>('compliance_export_chunks', [
+  [{ tenantId: 1, exportId: 1 }],
+  [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** Whose archive: `claim` names the run that wrote it. */
 export type ArchiveName = ClaimedRow;

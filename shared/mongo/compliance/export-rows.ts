@@ -23,6 +23,7 @@ import { refusalCountModel, requestLogModel } from '../requests/request-log.ts';
 import { idempotencyModel } from '../requests/idempotency-repository.ts';
 import type { IdempotencyRow } from '../requests/idempotency-repository.ts';
 import { inSpace } from '../collection.ts';
+import type { RowFilter } from '../collection.ts';
 import { actsOn, auditModel } from '../tenants/audit-repository.ts';
 import type { AuditRow } from '../tenants/audit-repository.ts';
 import { keyModel } from '../tenants/key-repository.ts';
@@ -43,7 +44,7 @@ export type ExportSubject = Space & ComplianceSubject;
 const ROWS_AT_ONCE = 10;
 
 /** lean() of a generic model has a type that TypeScript cannot resolve to the row it is. */
-function read<Row>(rows: Model<Row>, filter: object, order: Record<string, 1> = {}): AsyncIterable<Row> {
+function read<Row>(rows: Model<Row>, filter: RowFilter<Row>, order: Record<string, 1> = {}): AsyncIterable<Row> {
   const query = rows.find(filter as QueryFilter<Row>).sort(order);
   return query.lean().cursor({ batchSize: ROWS_AT_ONCE });
 }

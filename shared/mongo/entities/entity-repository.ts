@@ -1,21 +1,9 @@
-import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
 import type { Role } from '../../contracts/chat-request.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { Space } from '../../contracts/space.ts';
-import {
-  collection,
-  count,
-  number,
-  options,
-  required,
-  text,
-  toFieldUpdate,
-  listRows,
-  inSpace,
-  spaceFields,
-} from '../collection.ts';
+import { collection, toFieldUpdate, listRows, inSpace, spaceFields } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { bytesOf, createEntityRoom, ENTITIES_MAX } from './entity-room.ts';
 import type { RowOfSpace } from '../collection.ts';
@@ -48,35 +36,16 @@ export interface EntityRow extends RowOfSpace {
   expiresAt?: Date;
 }
 
-const storedMessage = new Schema<StoredMessage>(
-  { role: required, content: required, requestId: required, seq: count, attempt: count },
-  { _id: false },
+export const entityModel = collection<EntityRow>(
+  'entities',
+  [
+    // The mode comes last, so that whoever works for the tenant as a whole finds an entity of both by one index.
+    [{ tenantId: 1, entityId: 1, mode: 1 }, { unique: true }],
+    [{ tenantId: 1, createdAt: -1 }],
+    [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
+  ],
+  'made',
 );
-
-const entitySchema = new Schema<EntityRow>(
-  {
-    tenantId: required,
-    mode: text,
-    entityId: required,
-    subject: text,
-    grade: text,
-    name: text,
-    metadataJson: text,
-    messages: [storedMessage],
-    createdAt: count,
-    createdUnder: text,
-    forgottenSeq: number,
-    deletedAt: number,
-    expiresAt: { type: Date },
-  },
-  options,
-)
-  // The mode comes last, so that whoever works for the tenant as a whole finds an entity of both by one index.
-  .index({ tenantId: 1, entityId: 1, mode: 1 }, { unique: true })
-  .index({ tenantId: 1, createdAt: -1 })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-
-export const entityModel = collection<EntityRow>('Entity', 'entities', entitySchema);
 
 /** A caller sets these of an entity; the conversation is kept apart. */
 export type EntityFields = Pick<EntityRow, 'subject' | 'grade' | 'name' | 'metadataJson'>;
@@ -187,7 +156,8 @@ function createEntityChanges(entities: Model<EntityRow>, room: ReturnType<typeof
 
   async function create(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
     try {
-      await entities.create({ ...spaceFields(space), entityId, ...fields, ...made, messages: [] });
+      const row: EntityRow = { ...spaceFields(space), entityId, ...fields, ...made, messages: [] };
+      await entities.create(row);
       return true;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;

@@ -1,9 +1,8 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { Space } from '../../contracts/space.ts';
 import { ServiceError } from '../../errors/service-error.ts';
-import { collection, count, options, required } from '../collection.ts';
+import { collection } from '../collection.ts';
 
 /** Counts the entities of a space, deleted ones left out. */
 export interface EntityCountRow {
@@ -15,12 +14,7 @@ export interface EntityCountRow {
   bytes: number;
 }
 
-const countSchema = new Schema<EntityCountRow>(
-  { _id: required, tenantId: required, entities: count, bytes: count },
-  options,
-);
-
-export const entityCountModel = collection<EntityCountRow>('EntityCount', 'entity_counts', countSchema);
+export const entityCountModel = collection<EntityCountRow>('entity_counts');
 
 /** The texts of an entity that count. */
 interface CountedTexts {

@@ -1,10 +1,9 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import { STORED_ANSWER_MS } from '../../contracts/jobs.ts';
 import type { StoredAnswer } from '../../contracts/jobs.ts';
 import type { SearchedSpace, Space } from '../../contracts/space.ts';
-import { collection, count, options, required, text, inSpace, spaceFields } from '../collection.ts';
+import { collection, inSpace, spaceFields } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 
@@ -20,25 +19,11 @@ export interface AnswerRow extends RowOfSpace {
   expiresAt: Date;
 }
 
-const answerSchema = new Schema<AnswerRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    entityId: text,
-    idempotencyName: text,
-    fingerprint: text,
-    fields: { type: Schema.Types.Mixed, required: true },
-    entries: [{ _id: false, lastSeq: count, payload: { type: String } }],
-    expiresAt: { type: Date, required: true },
-  },
-  options,
-)
-  .index({ tenantId: 1, idempotencyName: 1 })
-  .index({ tenantId: 1, entityId: 1 })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-
-export const answerModel = collection<AnswerRow>('Answer', 'answers', answerSchema);
+export const answerModel = collection<AnswerRow>('answers', [
+  [{ tenantId: 1, idempotencyName: 1 }],
+  [{ tenantId: 1, entityId: 1 }],
+  [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** Answers that are stored for longer than Redis has them. Every call that looks for one takes the space first. */
 export type AnswerRepository = ReturnType<typeof createAnswerRepository>;

@@ -1,8 +1,7 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { Space } from '../../contracts/space.ts';
-import { collection, count, number, options, required, text, spaceFields } from '../collection.ts';
+import { collection, spaceFields } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
@@ -29,27 +28,10 @@ export interface IdempotencyRow extends RowOfSpace {
   expiresAt: Date;
 }
 
-const idempotencySchema = new Schema<IdempotencyRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    owner: required,
-    firstOwner: text,
-    fingerprint: required,
-    claimedAt: count,
-    status: number,
-    bodyJson: text,
-    location: text,
-    entityId: text,
-    expiresAt: { type: Date, required: true },
-  },
-  options,
-)
-  .index({ tenantId: 1, entityId: 1 })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-
-export const idempotencyModel = collection<IdempotencyRow>('Idempotency', 'idempotency', idempotencySchema);
+export const idempotencyModel = collection<IdempotencyRow>('idempotency', [
+  [{ tenantId: 1, entityId: 1 }],
+  [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** How long a key stands for its first request (docs/spec.md#idempotency). */
 const KEPT_MS = 24 * 3_600_000;

@@ -1,4 +1,3 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import { STORED_ANSWER_MS } from '../../contracts/jobs.ts';
@@ -6,7 +5,7 @@ import type { RequestEnvelope } from '../../contracts/jobs.ts';
 import type { SearchedSpace, Space } from '../../contracts/space.ts';
 import type { Principal } from '../../domain/principal.ts';
 import type { OutageCode } from '../../domain/request-times.ts';
-import { collection, count, inSpace, insertOnce, number, options, required, spaceFields, text } from '../collection.ts';
+import { collection, inSpace, insertOnce, spaceFields } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
 /** An accepted request that must outlive the loss of Redis's last second; `_id` is its id. Times are ms since the epoch. */
@@ -35,33 +34,12 @@ export interface RequestIntentRow extends RowOfSpace {
   expiresAt: Date;
 }
 
-const intentSchema = new Schema<RequestIntentRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    entityId: text,
-    idempotencyName: text,
-    shard: count,
-    envelopeJson: required,
-    acceptedAt: count,
-    lookAt: number,
-    failedAt: number,
-    failedCode: text,
-    replays: number,
-    isRedisOnly: Boolean,
-    takenBackKeyId: text,
-    isGone: Boolean,
-    expiresAt: { type: Date, required: true },
-  },
-  options,
-)
-  .index({ tenantId: 1, idempotencyName: 1 })
-  .index({ shard: 1, lookAt: 1 })
-  .index({ failedAt: 1 }, { sparse: true })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-
-export const requestIntentModel = collection<RequestIntentRow>('RequestIntent', 'request_intents', intentSchema);
+export const requestIntentModel = collection<RequestIntentRow>('request_intents', [
+  [{ tenantId: 1, idempotencyName: 1 }],
+  [{ shard: 1, lookAt: 1 }],
+  [{ failedAt: 1 }, { sparse: true }],
+  [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** By then a Redis that lives has written the request to its disk. */
 const FIRST_LOOK_MS = 5_000;
@@ -123,7 +101,7 @@ async function keepIntent(
   const { requestId, acceptedAt, kept, request } = envelope;
   const envelopeJson = JSON.stringify(envelope);
   const name = kept?.idempotency?.name;
-  const row = {
+  const row: RequestIntentRow = {
     _id: requestId,
     ...spaceFields(envelope),
     shard,
@@ -144,7 +122,7 @@ async function keepTakenBack(
   { shard, keyId, ...space }: Principal,
   now: number,
 ): Promise<void> {
-  const row = {
+  const row: RequestIntentRow = {
     _id: VOIDED + requestId,
     ...spaceFields(space),
     shard,

@@ -12,7 +12,6 @@
  * - Old rows are deleted by `createdAt`, which the lists need an index of anyway: one for a TTL would cost every request as
  *   much as a third of its row.
  */
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { Tier } from '../../contracts/chat-request.ts';
@@ -24,18 +23,7 @@ import { repeat } from '../../lifecycle/clock.ts';
 import type { Clock } from '../../lifecycle/clock.ts';
 import type { Closer } from '../../lifecycle/closer.ts';
 import type { Logger } from '../../logging/logger.ts';
-import {
-  collection,
-  count,
-  flag,
-  inSpace,
-  listRows,
-  number,
-  options,
-  required,
-  spaceFields,
-  text,
-} from '../collection.ts';
+import { collection, inSpace, listRows, spaceFields } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 import type { SearchedSpace, Space } from '../../contracts/space.ts';
 import { isDuplicateKey } from '../connection.ts';
@@ -71,39 +59,10 @@ export interface RequestLogRow extends RowOfSpace {
   spend?: Spend;
 }
 
-const requestLogSchema = new Schema<RequestLogRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    keyId: required,
-    endpoint: required,
-    status: required,
-    createdAt: count,
-    code: text,
-    reason: text,
-    tier: text,
-    startedAt: number,
-    moderatedAt: number,
-    verdict: text,
-    firstTokenAt: number,
-    finishedAt: number,
-    attempts: { type: [Schema.Types.Mixed], default: undefined },
-    provider: text,
-    model: text,
-    finishReason: text,
-    promptTokens: number,
-    completionTokens: number,
-    estimated: flag,
-    costMicro: number,
-    spend: { type: Schema.Types.Mixed },
-  },
-  options,
-)
-  .index({ createdAt: -1 })
-  .index({ tenantId: 1, createdAt: -1 });
-
-export const requestLogModel = collection<RequestLogRow>('RequestLog', 'request_log', requestLogSchema);
+export const requestLogModel = collection<RequestLogRow>('request_log', [
+  [{ createdAt: -1 }],
+  [{ tenantId: 1, createdAt: -1 }],
+]);
 
 /** How often a key was refused with one code in one minute, which begins at `createdAt`. */
 export interface RefusalCountRow extends RowOfSpace {
@@ -114,14 +73,10 @@ export interface RefusalCountRow extends RowOfSpace {
   count: number;
 }
 
-const refusalCountSchema = new Schema<RefusalCountRow>(
-  { _id: required, tenantId: required, mode: text, keyId: required, code: required, createdAt: count, count },
-  options,
-)
-  .index({ createdAt: -1 })
-  .index({ tenantId: 1, createdAt: -1 });
-
-export const refusalCountModel = collection<RefusalCountRow>('RefusalCount', 'refusal_counts', refusalCountSchema);
+export const refusalCountModel = collection<RefusalCountRow>('refusal_counts', [
+  [{ createdAt: -1 }],
+  [{ tenantId: 1, createdAt: -1 }],
+]);
 
 /** `from` and `before` bound the time of creation, in milliseconds since the epoch. */
 export interface LogFilter {

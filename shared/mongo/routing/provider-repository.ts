@@ -1,10 +1,9 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { BreakerSettings } from '../../domain/breaker.ts';
 import type { ProviderKind } from '../../domain/routing.ts';
 import { ServiceError } from '../../errors/service-error.ts';
-import { collection, count, number, options, required, text } from '../collection.ts';
+import { collection } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import type { CredentialCipher } from '../credentials.ts';
 
@@ -28,30 +27,7 @@ export interface ProviderRow {
   updatedAt: number;
 }
 
-const breakerSettings = new Schema<BreakerSettings>(
-  { windowMs: count, minAttempts: count, failureRatio: count, openMs: count, maxOpenMs: count },
-  { _id: false },
-);
-
-const providerSchema = new Schema<ProviderRow>(
-  {
-    _id: required,
-    kind: required,
-    baseUrl: required,
-    encryptedApiKey: text,
-    timeoutMs: count,
-    firstTokenTimeoutMs: count,
-    maxRetries: count,
-    breaker: { type: breakerSettings, required: false },
-    maxInFlight: number,
-    timesNamed: number,
-    createdAt: count,
-    updatedAt: count,
-  },
-  options,
-);
-
-export const providerModel = collection<ProviderRow>('Provider', 'providers', providerSchema);
+export const providerModel = collection<ProviderRow>('providers');
 
 export interface ProviderSettings extends Omit<
   ProviderRow,

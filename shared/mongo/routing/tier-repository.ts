@@ -1,13 +1,11 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { Capability, RoutedTier as Tier } from '../../contracts/chat-request.ts';
-import { KIND_NAMES } from '../../contracts/events.ts';
 import type { TokenKinds } from '../../contracts/events.ts';
 import type { PublishedModel, TargetCost } from '../../domain/routing.ts';
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
-import { collection, count, number, options, required } from '../collection.ts';
+import { collection } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { providerModel } from './provider-repository.ts';
 
@@ -48,59 +46,13 @@ export interface PublishedModelRow extends PublishedModel {
   updatedAt: number;
 }
 
-const kinds = { type: Object.fromEntries(KIND_NAMES.map((name) => [name, number])), _id: false };
-const cost = { type: { currency: required, promptMicro: count, completionMicro: count, kinds }, _id: false };
-const target = new Schema<TargetRow>(
-  {
-    provider: required,
-    model: required,
-    weight: count,
-    priority: count,
-    contextWindow: count,
-    maxInFlight: number,
-    cost,
-    capabilities: { type: [String], default: undefined },
-    maxOutputTokens: number,
-  },
-  { _id: false },
-);
+export const tierModel = collection<TierRow>('tiers');
 
-const tierFields = {
-  version: count,
-  promptRateMicro: count,
-  completionRateMicro: count,
-  kindRatesMicro: kinds,
-  targets: [target],
-  updatedAt: count,
-};
+export const tierVersionModel = collection<TierVersionRow>('tier_versions', [
+  [{ tier: 1, version: -1 }, { unique: true }],
+]);
 
-const tierSchema = new Schema<TierRow>({ _id: required, ...tierFields }, options);
-
-const tierVersionSchema = new Schema<TierVersionRow>({ _id: required, tier: required, ...tierFields }, options).index(
-  { tier: 1, version: -1 },
-  { unique: true },
-);
-
-export const tierModel = collection<TierRow>('Tier', 'tiers', tierSchema);
-
-export const tierVersionModel = collection<TierVersionRow>('TierVersion', 'tier_versions', tierVersionSchema);
-
-const publishedModelSchema = new Schema<PublishedModelRow>(
-  {
-    _id: required,
-    tier: required,
-    target: { type: { provider: required, model: required }, _id: false, required: false },
-    createdAt: count,
-    updatedAt: count,
-  },
-  options,
-);
-
-export const publishedModelModel = collection<PublishedModelRow>(
-  'PublishedModel',
-  'published_models',
-  publishedModelSchema,
-);
+export const publishedModelModel = collection<PublishedModelRow>('published_models');
 
 export type TierContent = Pick<TierRow, 'promptRateMicro' | 'completionRateMicro' | 'kindRatesMicro' | 'targets'>;
 
@@ -156,14 +108,15 @@ async function putNext(
     const version = (before?.version ?? 0) + 1;
     const fields = { ...content, version, updatedAt: now };
     if (before === null) {
-      await tiers.create([{ _id: tier, ...fields }], { session });
+      await tiers.create([{ _id: tier, ...fields } satisfies TierRow], { session });
     } else {
       const filter = { _id: tier, version: before.version };
       // A field that is left out, such as prices by kind, is gone.
       const result = await tiers.replaceOne(filter, fields, { session });
       if (result.matchedCount === 0) return 'overtaken';
     }
-    await tierVersions.create([{ _id: `${tier}:${version}`, tier, ...fields }], { session });
+    const kept: TierVersionRow = { _id: `${tier}:${version}`, tier, ...fields };
+    await tierVersions.create([kept], { session });
     return { _id: tier, ...fields };
   });
 }

@@ -1,10 +1,9 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { SearchedSpace } from '../../contracts/space.ts';
 import { newId } from '../../lifecycle/ids.ts';
-import { collection, count, options, required, text, listRows, inSpace } from '../collection.ts';
+import { collection, listRows, inSpace } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
@@ -22,22 +21,7 @@ export interface AuditRow extends RowOfSpace {
   details: Record<string, unknown>;
 }
 
-const auditSchema = new Schema<AuditRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    createdAt: count,
-    actor: required,
-    action: required,
-    target: required,
-    requestId: required,
-    details: { type: Schema.Types.Mixed, default: {} },
-  },
-  options,
-).index({ tenantId: 1, createdAt: -1 });
-
-export const auditModel = collection<AuditRow>('Audit', 'audit_log', auditSchema);
+export const auditModel = collection<AuditRow>('audit_log', [[{ tenantId: 1, createdAt: -1 }]]);
 
 /** The fields of a line beside its id. `details` holds no secret and no conversation text. */
 export type AuditEntry = Omit<AuditRow, '_id'> & Partial<Pick<AuditRow, '_id'>>;
@@ -51,7 +35,7 @@ export function createAuditRepository(connection: Connection) {
     /** An entry with an id of its own is written once. */
     async append(entry: AuditEntry): Promise<void> {
       try {
-        await audit.create({ _id: newId('aud'), ...entry });
+        await audit.create({ _id: newId('aud'), ...entry } satisfies AuditRow);
       } catch (error) {
         if (entry._id === undefined || !isDuplicateKey(error)) throw error;
       }

@@ -1,4 +1,3 @@
-import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
 import type { KeyMode, SearchedSpace } from '../../contracts/space.ts';
@@ -8,7 +7,7 @@ import type { Scope } from '../../domain/api-key.ts';
 import { flagOf } from '../../domain/principal.ts';
 import { ServiceError } from '../../errors/service-error.ts';
 import { newId, randomBase62 } from '../../lifecycle/ids.ts';
-import { collection, count, number, options, required, text, toFieldUpdate, listRows, inSpace } from '../collection.ts';
+import { collection, definedOf, toFieldUpdate, listRows, inSpace } from '../collection.ts';
 import { CLOSED, tenantModel } from './tenant-repository.ts';
 
 /** A value that a rotated key had before. */
@@ -42,35 +41,13 @@ export interface KeyRow {
   lastUsedAt?: number;
 }
 
-const keySchema = new Schema<KeyRow>(
-  {
-    _id: required,
-    tenantId: required,
-    hash: required,
-    previous: { type: [new Schema({ hash: required, expiresAt: count }, { _id: false })], default: undefined },
-    redactedValue: required,
-    rotatedUnder: text,
-    name: { type: String },
-    mode: required,
-    scopes: [String],
-    status: required,
-    revision: number,
-    expiresAt: number,
-    rpm: number,
-    tpm: number,
-    dailyRequests: number,
-    createdAt: count,
-    lastUsedAt: number,
-  },
-  options,
-)
-  .index({ hash: 1 }, { unique: true })
-  .index({ 'previous.hash': 1 })
-  .index({ tenantId: 1, createdAt: -1 })
+export const keyModel = collection<KeyRow>('keys', [
+  [{ hash: 1 }, { unique: true }],
+  [{ 'previous.hash': 1 }],
+  [{ tenantId: 1, createdAt: -1 }],
   // Revoked and expired keys stay, however many there are: what asks for active ones passes over them.
-  .index({ tenantId: 1, status: 1, expiresAt: 1 });
-
-export const keyModel = collection<KeyRow>('Key', 'keys', keySchema);
+  [{ tenantId: 1, status: 1, expiresAt: 1 }],
+]);
 
 /** docs/spec.md#keys. A key that has expired counts no longer. */
 export const ACTIVE_KEYS_MAX = 100;
@@ -99,10 +76,6 @@ export function applyKeyChanges(key: KeyRow, changes: KeyChanges): KeyRow {
   const merged: Record<string, unknown> = { ...key, ...definedOf(changes) };
   // Only optional fields may be null in the changes, so what is left is a row.
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)) as unknown as KeyRow;
-}
-
-function definedOf(changes: KeyChanges): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }
 
 /** Whether a key is accepted at `now` (milliseconds since the epoch): neither revoked nor expired. */

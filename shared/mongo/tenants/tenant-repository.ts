@@ -1,10 +1,9 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { ListQuery } from '../../contracts/list-page.ts';
 import { TENANT_FIELDS } from '../../contracts/tenant-fields.ts';
 import type { TenantSettings, TenantSettingsChanges } from '../../contracts/tenant-fields.ts';
-import { collection, count, number, options, required, toFieldUpdate, containing, listRows } from '../collection.ts';
+import { collection, toFieldUpdate, containing, listRows } from '../collection.ts';
 
 /** A tenant, and the shard of Redis that holds everything of it that is in flight; only a move changes it. */
 export interface TenantPlace {
@@ -36,36 +35,7 @@ export interface TenantMove {
   renewedAt: number;
 }
 
-const moveSchema = new Schema<TenantMove>(
-  { from: count, to: count, token: required, renewedAt: count },
-  { _id: false },
-);
-
-/** MongoDB's type of each setting, from its joi rule. */
-const TYPES = { string: String, number: Number, object: Schema.Types.Mixed };
-const settingsSchema = Object.fromEntries(
-  TENANT_FIELDS.map(([name, { rule, kind }]) => [
-    name,
-    { type: TYPES[rule.type as keyof typeof TYPES], required: kind === 'required' || kind === 'preset' },
-  ]),
-);
-
-const tenantSchema = new Schema<TenantRow>(
-  {
-    _id: required,
-    status: required,
-    shard: count,
-    move: { type: moveSchema, required: false },
-    ...settingsSchema,
-    keysIssued: number,
-    webhooksMade: number,
-    closedAt: number,
-    createdAt: count,
-  },
-  options,
-).index({ shard: 1 });
-
-export const tenantModel = collection<TenantRow>('Tenant', 'tenants', tenantSchema);
+export const tenantModel = collection<TenantRow>('tenants', [[{ shard: 1 }]]);
 
 export type TenantChanges = TenantSettingsChanges & { status?: TenantRow['status'] | undefined };
 

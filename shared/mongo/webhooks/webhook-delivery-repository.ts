@@ -1,19 +1,8 @@
-import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { WebhookEventType } from '../../contracts/webhook-events.ts';
-import {
-  collection,
-  count,
-  createClaims,
-  number,
-  options,
-  required,
-  text,
-  insertOnce,
-  listRows,
-} from '../collection.ts';
+import { collection, createClaims, insertOnce, listRows } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
 /** An event that receivers are sent. `_id` is made of tenant, type and cause, so publishing a cause again makes no second one. */
@@ -63,58 +52,17 @@ export interface WebhookDeliveryRow extends RowOfSpace {
   expiresAt: Date;
 }
 
-const webhookEventSchema = new Schema<WebhookEventRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    type: required,
-    bodyJson: required,
-    entityId: text,
-    createdAt: count,
-    expiresAt: { type: Date, required: true },
-  },
-  options,
-)
-  .index({ tenantId: 1, entityId: 1 })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+export const webhookEventModel = collection<WebhookEventRow>('webhook_events', [
+  [{ tenantId: 1, entityId: 1 }],
+  [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
-const deliveryAttempt = new Schema<DeliveryAttempt>(
-  { at: count, durationMs: count, status: number, error: text },
-  { _id: false },
-);
-
-const webhookDeliverySchema = new Schema<WebhookDeliveryRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    webhookId: required,
-    eventId: required,
-    type: required,
-    status: required,
-    attempts: [deliveryAttempt],
-    failed: count,
-    nextAttemptAt: number,
-    claim: count,
-    claimedUntil: number,
-    createdAt: count,
-    expiresAt: { type: Date, required: true },
-  },
-  options,
-)
-  .index({ tenantId: 1, webhookId: 1, createdAt: -1 })
-  .index({ tenantId: 1, webhookId: 1, status: 1, nextAttemptAt: 1 })
-  .index({ status: 1, nextAttemptAt: 1 })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-
-export const webhookEventModel = collection<WebhookEventRow>('WebhookEvent', 'webhook_events', webhookEventSchema);
-
-export const webhookDeliveryModel = collection<WebhookDeliveryRow>(
-  'WebhookDelivery',
-  'webhook_deliveries',
-  webhookDeliverySchema,
-);
+export const webhookDeliveryModel = collection<WebhookDeliveryRow>('webhook_deliveries', [
+  [{ tenantId: 1, webhookId: 1, createdAt: -1 }],
+  [{ tenantId: 1, webhookId: 1, status: 1, nextAttemptAt: 1 }],
+  [{ status: 1, nextAttemptAt: 1 }],
+  [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
+]);
 
 /** The result of an attempt. With the status `pending`, and only then, it has `nextAttemptAt`. */
 interface AttemptResult {

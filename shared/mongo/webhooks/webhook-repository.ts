@@ -1,11 +1,10 @@
-import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { KeyMode, SearchedSpace, Space } from '../../contracts/space.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { WebhookEventType } from '../../contracts/webhook-events.ts';
 import { ServiceError } from '../../errors/service-error.ts';
-import { collection, count, number, options, required, text, toFieldUpdate, listRows, inSpace } from '../collection.ts';
+import { collection, toFieldUpdate, listRows, inSpace } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import { webhookDeliveryModel } from './webhook-delivery-repository.ts';
@@ -38,32 +37,7 @@ export interface WebhookRow extends RowOfSpace {
   createdAt: number;
 }
 
-const previousSecret = new Schema<PreviousSecret>({ encrypted: required, expiresAt: count }, { _id: false });
-
-const webhookSchema = new Schema<WebhookRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    url: required,
-    events: [String],
-    description: text,
-    status: required,
-    disabledReason: text,
-    encryptedSecret: required,
-    previousSecrets: { type: [previousSecret], default: undefined },
-    rotatedUnder: text,
-    failingSince: number,
-    failures: number,
-    slow: { type: Boolean },
-    createdAt: count,
-  },
-  options,
-)
-  .index({ tenantId: 1, createdAt: -1 })
-  .index({ events: 1 });
-
-export const webhookModel = collection<WebhookRow>('Webhook', 'webhooks', webhookSchema);
+export const webhookModel = collection<WebhookRow>('webhooks', [[{ tenantId: 1, createdAt: -1 }], [{ events: 1 }]]);
 
 /** Webhooks of one mode that a tenant may have, disabled ones included. */
 export const WEBHOOKS_MAX = 20;

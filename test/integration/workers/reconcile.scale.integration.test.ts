@@ -75,6 +75,7 @@ describe('a ledger that was added up before', () => {
       { type: 'grant', amountMicro: GRANT },
       { type: 'usage', mode: 'live', requests: 2, amountMicro: -14, promptTokens: 20, completionTokens: 40 },
     ]);
+    expect(groups.flatMap((group) => Object.values(group))).not.toContain(null);
   });
 
   it('is read as a whole when that is asked for, and nothing is written where it is only checked', async () => {
