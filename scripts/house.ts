@@ -35,7 +35,7 @@ const LIMITS = {
   decisions: { limit: 25, goal: 25 },
   'words of Markdown': { limit: 45_000, goal: 45_000 },
   'words of the README': { limit: 890, goal: 900 },
-  'lines of scripts': { limit: 9_910, goal: 8_000 },
+  'lines of scripts': { limit: 9_500, goal: 8_000 },
   'lines of tests': { limit: 75_025, goal: 60_000 },
   'npm packages (without those of one platform)': { limit: 727, goal: 600 },
 };

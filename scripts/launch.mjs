@@ -114,15 +114,10 @@ async function build(args) {
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
   const code = await run(findNode(), [tool('tsc'), '-p', 'tsconfig.build.json', ...args]);
   if (code !== 0) return code;
-  let count = 0;
-  for (const folder of SOURCES) {
-    for (const file of readdirSync(join(ROOT, folder), { recursive: true })) {
-      if (!DATA.some((ending) => file.endsWith(ending))) continue;
-      cpSync(join(ROOT, folder, file), join(ROOT, 'dist', folder, file));
-      count += 1;
-    }
-  }
-  console.log(`Built dist/ (and copied ${count} Lua scripts and phrase lists).`);
+  const isData = (file) => statSync(file).isDirectory() || DATA.some((ending) => file.endsWith(ending));
+  for (const folder of SOURCES)
+    cpSync(join(ROOT, folder), join(ROOT, 'dist', folder), { recursive: true, filter: isData });
+  console.log('Built dist/ (with the Lua scripts and phrase lists).');
   return 0;
 }
 

@@ -37,10 +37,10 @@ const GROUPS: Record<Group, true> = {
   endpoint: true,
 };
 
+type Call<Data> = Promise<{ data?: Data; error?: unknown; response: Response }>;
+
 /** The answer, or the API's own sentence about what is wrong. */
-async function answerOf<Data>(
-  call: Promise<{ data?: Data; error?: unknown; response: Response }>,
-): Promise<NonNullable<Data>> {
+async function answerOf<Data>(call: Call<Data>): Promise<Data> {
   const { data, error, response } = await call;
   if (data !== undefined && data !== null) return data;
   const { message, request_id: id } =
@@ -129,9 +129,13 @@ export function createParley({ env, print }: Shell): Command {
   const showList = (answer: { data: readonly Row[]; has_more?: boolean }, columns?: string[]) => {
     show(answer, () => tableOf(answer.data, columns) + (answer.has_more === true ? '\nThere are more: --limit.' : ''));
   };
-  const showOne = (answer: Row) => {
+  async function many(call: Call<{ data: readonly Row[]; has_more: boolean }>, columns: string[]): Promise<void> {
+    showList(await answerOf(call), columns);
+  }
+  async function one(call: Call<Row>): Promise<void> {
+    const answer = await answerOf(call);
     show(answer, () => recordOf(answer));
-  };
+  }
   const limit = () => new Option('--limit <n>', 'the most to show').argParser(wholeNumber).default(20);
 
   const tenants = program.command('tenants').description('list, create and change tenants');
@@ -139,24 +143,20 @@ export function createParley({ env, print }: Shell): Command {
   tenants
     .command('list', { isDefault: true })
     .addOption(limit())
-    .action(async (query: { limit: number }) => {
-      showList(await answerOf(client().GET('/tenants', { params: { query } })), TENANT_COLUMNS);
-    });
+    .action((query: { limit: number }) => many(client().GET('/tenants', { params: { query } }), TENANT_COLUMNS));
   tenants
     .command('create')
     .argument('<name>')
     .option('--credits <n>', 'granted at once', Number)
     .action(async (name: string, { credits }: { credits?: number }) => {
       const body = credits === undefined ? { name } : { name, credits };
-      showOne(await answerOf(client().POST('/tenants', { body })));
+      await one(client().POST('/tenants', { body }));
     });
   const ofTenant = (tenant_id: string) => ({ params: { path: { tenant_id } } });
   tenants
     .command('show')
     .argument('<tenant>')
-    .action(async (tenant: string) => {
-      showOne(await answerOf(client().GET('/tenants/{tenant_id}', ofTenant(tenant))));
-    });
+    .action((tenant: string) => one(client().GET('/tenants/{tenant_id}', ofTenant(tenant))));
   for (const [name, status] of [
     ['suspend', 'suspended'],
     ['activate', 'active'],
@@ -164,19 +164,16 @@ export function createParley({ env, print }: Shell): Command {
     tenants
       .command(name)
       .argument('<tenant>')
-      .action(async (tenant: string) => {
-        const call = client().PATCH('/tenants/{tenant_id}', { ...ofTenant(tenant), body: { status } });
-        showOne(await answerOf(call));
-      });
+      .action((tenant: string) =>
+        one(client().PATCH('/tenants/{tenant_id}', { ...ofTenant(tenant), body: { status } })),
+      );
   }
   tenants
     .command('close')
     .description('for good: deletes all but money and the audit log')
     .argument('<tenant>')
     .requiredOption('--yes', 'confirms it')
-    .action(async (tenant: string) => {
-      showOne(await answerOf(client().DELETE('/tenants/{tenant_id}', ofTenant(tenant))));
-    });
+    .action((tenant: string) => one(client().DELETE('/tenants/{tenant_id}', ofTenant(tenant))));
   tenants
     .command('grant')
     .description('grant credits, or take them with a negative number')
@@ -184,23 +181,24 @@ export function createParley({ env, print }: Shell): Command {
     .argument('<credits>', 'how many', Number)
     .option('--reason <text>', 'shown to the tenant', '')
     .requiredOption('--key <text>', 'an Idempotency-Key: the same one books once')
-    .action(async (tenant: string, credits: number, { reason, key }: { reason: string; key: string }) => {
-      const call = client().POST('/tenants/{tenant_id}/credits', {
-        params: { path: { tenant_id: tenant }, header: { 'Idempotency-Key': key } },
-        body: { credits, reason },
-      });
-      showOne(await answerOf(call));
-    });
+    .action((tenant: string, credits: number, { reason, key }: { reason: string; key: string }) =>
+      one(
+        client().POST('/tenants/{tenant_id}/credits', {
+          params: { path: { tenant_id: tenant }, header: { 'Idempotency-Key': key } },
+          body: { credits, reason },
+        }),
+      ),
+    );
 
+  const ofKey = (tenant_id: string, key_id: string) => ({ params: { path: { tenant_id, key_id } } });
   const keys = program.command('keys').description("list, create, change and revoke a tenant's keys");
   keys
     .command('list', { isDefault: true })
     .argument('<tenant>')
     .addOption(limit())
     .action(async (tenant: string, query: { limit: number }) => {
-      const params = { path: { tenant_id: tenant }, query };
-      const answer = await answerOf(client().GET('/tenants/{tenant_id}/keys', { params }));
-      showList(answer, ['id', 'name', 'mode', 'status', 'scopes', 'redacted_value', 'last_used_at', 'expires_at']);
+      const call = client().GET('/tenants/{tenant_id}/keys', { params: { path: { tenant_id: tenant }, query } });
+      await many(call, ['id', 'name', 'mode', 'status', 'scopes', 'redacted_value', 'last_used_at', 'expires_at']);
     });
   keys
     .command('create')
@@ -209,35 +207,33 @@ export function createParley({ env, print }: Shell): Command {
     .option('--name <name>')
     .addOption(new Option('--mode <mode>').choices(['live', 'test']))
     .option('--scopes <scopes...>', 'all where none is named')
-    .action(async (tenant: string, body: { name?: string; mode?: 'live' | 'test'; scopes?: never[] }) => {
-      showOne(await answerOf(client().POST('/tenants/{tenant_id}/keys', { ...ofTenant(tenant), body })));
-    });
+    .action((tenant: string, body: { name?: string; mode?: 'live' | 'test'; scopes?: never[] }) =>
+      one(client().POST('/tenants/{tenant_id}/keys', { ...ofTenant(tenant), body })),
+    );
   keys
     .command('change')
     .description('null removes a limit or the expiry; what is not named stays')
     .argument('<tenant>')
     .argument('<key>')
     .argument('<fields>', `as JSON: '{"rpm": 30, "scopes": ["chat"]}'`, jsonObject)
-    .action(async (tenant: string, key: string, body: object) => {
-      const params = { path: { tenant_id: tenant, key_id: key } };
-      showOne(await answerOf(client().PATCH('/tenants/{tenant_id}/keys/{key_id}', { params, body })));
-    });
+    .action((tenant: string, key: string, body: object) =>
+      one(client().PATCH('/tenants/{tenant_id}/keys/{key_id}', { ...ofKey(tenant, key), body })),
+    );
   keys
     .command('revoke')
     .argument('<tenant>')
     .argument('<key>')
-    .action(async (tenant: string, key: string) => {
-      const params = { path: { tenant_id: tenant, key_id: key } };
-      showOne(await answerOf(client().DELETE('/tenants/{tenant_id}/keys/{key_id}', { params })));
-    });
+    .action((tenant: string, key: string) =>
+      one(client().DELETE('/tenants/{tenant_id}/keys/{key_id}', ofKey(tenant, key))),
+    );
 
   const models = program.command('models').description('list, publish and withdraw names that callers may ask for');
   models
     .command('list', { isDefault: true })
     .addOption(limit())
-    .action(async (query: { limit: number }) => {
-      showList(await answerOf(client().GET('/models', { params: { query } })), ['id', 'tier', 'target', 'updated_at']);
-    });
+    .action((query: { limit: number }) =>
+      many(client().GET('/models', { params: { query } }), ['id', 'tier', 'target', 'updated_at']),
+    );
   const named = (name: string) => ({ params: { path: { name } } });
   models
     .command('publish')
@@ -251,14 +247,12 @@ export function createParley({ env, print }: Shell): Command {
         tier: tier as Tier,
         target: target === undefined ? null : { provider, model: model.join('/') },
       };
-      showOne(await answerOf(client().PUT('/models/{name}', { ...named(name), body })));
+      await one(client().PUT('/models/{name}', { ...named(name), body }));
     });
   models
     .command('remove')
     .argument('<name>')
-    .action(async (name: string) => {
-      showOne(await answerOf(client().DELETE('/models/{name}', named(name))));
-    });
+    .action((name: string) => one(client().DELETE('/models/{name}', named(name))));
 
   program
     .command('usage')
@@ -301,9 +295,9 @@ export function createParley({ env, print }: Shell): Command {
     .description('what is not named stays')
     .argument('<provider>')
     .argument('<fields>', `as JSON: '{"max_in_flight": 8}'`, jsonObject)
-    .action(async (provider: string, body: object) => {
-      showOne(await answerOf(client().PATCH('/providers/{provider}', { params: { path: { provider } }, body })));
-    });
+    .action((provider: string, body: object) =>
+      one(client().PATCH('/providers/{provider}', { params: { path: { provider } }, body })),
+    );
   providers
     .command('test')
     .description('a worker sends it one short chat; exit code 1 where that fails')
@@ -312,7 +306,7 @@ export function createParley({ env, print }: Shell): Command {
     .action(async (provider: string, body: { model?: string }) => {
       const call = client().POST('/providers/{provider}/test', { params: { path: { provider } }, body });
       const answer = await answerOf(call);
-      showOne(answer);
+      show(answer, () => recordOf(answer));
       if (!answer.ok) process.exitCode = 1;
     });
 
@@ -326,8 +320,8 @@ export function createParley({ env, print }: Shell): Command {
     .action(
       async ({ tenant, ...filter }: { tenant?: string; provider?: string; status?: RequestStatus; limit: number }) => {
         const query = { ...filter, ...(tenant === undefined ? {} : { tenant_id: tenant }) };
-        const answer = await answerOf(client().GET('/requests', { params: { query } }));
-        showList(answer, ['id', 'created_at', 'tenant_id', 'endpoint', 'status', 'error_code', 'provider', 'credits']);
+        const columns = ['id', 'created_at', 'tenant_id', 'endpoint', 'status', 'error_code', 'provider', 'credits'];
+        await many(client().GET('/requests', { params: { query } }), columns);
       },
     );
   program
@@ -357,16 +351,8 @@ export function createParley({ env, print }: Shell): Command {
     .command('processes')
     .description('who runs, in which version')
     .action(async () => {
-      showList(await processesOf(client()), [
-        'kind',
-        'version',
-        'commit',
-        'host',
-        'pid',
-        'uptime_seconds',
-        'running',
-        'draining',
-      ]);
+      const columns = 'kind version commit host pid uptime_seconds running draining';
+      showList(await processesOf(client()), columns.split(' '));
     });
 
   const queues = program.command('queues').description('list, pause and resume queues');
@@ -382,15 +368,11 @@ export function createParley({ env, print }: Shell): Command {
     .command('pause')
     .description('requests are accepted, and wait')
     .argument('<queue>', 'its id')
-    .action(async (queue: string) => {
-      showOne(await answerOf(client().POST('/queues/{queue}/pause', ofQueue(queue))));
-    });
+    .action((queue: string) => one(client().POST('/queues/{queue}/pause', ofQueue(queue))));
   queues
     .command('resume')
     .argument('<queue>', 'its id')
-    .action(async (queue: string) => {
-      showOne(await answerOf(client().POST('/queues/{queue}/resume', ofQueue(queue))));
-    });
+    .action((queue: string) => one(client().POST('/queues/{queue}/resume', ofQueue(queue))));
 
   program
     .command('replay')

@@ -53,6 +53,6 @@ async function untilStoresEnded(): Promise<void> {
   // If jest's teardown ran, it has removed the folder.
   for (const folder of await readdir(dataDir).catch(() => [])) {
     const lockFile = join(dataDir, folder, 'server.lock');
-    while ((await lockHolder(lockFile)) !== undefined && performance.now() < deadline) await pause(POLL_MS);
+    while (lockHolder(lockFile) !== undefined && performance.now() < deadline) await pause(POLL_MS);
   }
 }

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 
+import { exitOf } from '../embedded/server-process.ts';
 import type { Supervisor } from '../harness/supervisor.ts';
 
 /** A message to the load generator. */
@@ -34,14 +35,7 @@ export type LoadGenerator = ReturnType<typeof startLoadGenerator>;
 export function startLoadGenerator(supervisor: Supervisor) {
   // In its own process group, a Ctrl-C reaches only this process, which then stops everything in order.
   const child = fork(join(import.meta.dirname, 'load-generator.ts'), { detached: true });
-  const exited = new Promise<string>((resolve) => {
-    child.once('error', (error) => {
-      resolve(error.message);
-    });
-    child.once('exit', (code, signal) => {
-      resolve(signal ?? `exit code ${code ?? 'unknown'}`);
-    });
-  });
+  const exited = exitOf(child);
   const kill = () => child.kill('SIGKILL');
   supervisor.adopt('The load generator', {
     exited,

@@ -110,18 +110,11 @@ async function startParley(options: SystemOptions, nodeArgs: ProcessesOptions['n
   await connectRedis(client);
   supervisor.defer('a connection to Redis', () => {
     client.disconnect();
-    return Promise.resolve();
   });
   const outbox = createOutbox(client, createKeyspace());
-  const { ingress, workers } = service.pids;
   return {
     name: 'parley',
-    pids: {
-      ingress,
-      worker: workers[0] ?? 0,
-      Redis: redis.pid,
-      ...(mongo.pid === undefined ? {} : { MongoDB: mongo.pid }),
-    },
+    pids: { ...service.pids, Redis: redis.pid, ...(mongo.pid === undefined ? {} : { MongoDB: mongo.pid }) },
     prepare: askParley(service.url, { ...JSON_BODY, Authorization: `Bearer ${key}` }),
     settled: () => untilSettled(() => outbox.length(SHARD), supervisor.signal),
     ledger: { mongodbUri: mongo.uri, tenantId },

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { createParser } from 'eventsource-parser';
-import { Agent, request } from 'undici';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { Agent, fetch } from 'undici';
 
 import { errorCodeOf } from '../../shared/http/resolve-name.ts';
 import type { Message } from './conversations.ts';
@@ -35,9 +35,8 @@ interface ChatOutcome {
 export interface TurnRecord extends ChatOutcome {
   conversation: string;
   entityId: string;
-  /** From 1 to `turns`. */
+  /** From 1. */
   turn: number;
-  turns: number;
   stream: boolean;
   submitted: readonly Message[];
 }
@@ -54,6 +53,9 @@ interface WireAnswer {
   usage?: { prompt_tokens: number; completion_tokens: number };
   error?: { code: string };
 }
+
+/** The service has its own time limits, and a complete answer sends nothing until it is there. */
+const PATIENT = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
 const nothing = (): ChatOutcome => ({
   requestId: '',
@@ -89,37 +91,31 @@ function take(outcome: ChatOutcome, json: string): void {
 
 /** Calls the two chat routes like a polite caller: a 429 is tried again after the time in `Retry-After`. */
 export function createChatClient(baseUrl: string, key: string) {
-  // The service has its own time limits, and a complete answer sends nothing until it is there.
-  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
-
   /** Returns the seconds until the call may be sent again; undefined: this is its outcome. */
   async function post(call: ChatCall, signal: AbortSignal, outcome: ChatOutcome): Promise<number | undefined> {
     const { messages, entityId, model, stream } = call;
     const sentAt = performance.now();
-    const { statusCode, headers, body } = await request(`${baseUrl}${stream ? '/chat/stream' : '/chat'}`, {
-      dispatcher,
+    const response = await fetch(`${baseUrl}${stream ? '/chat/stream' : '/chat'}`, {
+      dispatcher: PATIENT,
       signal,
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
       body: JSON.stringify({ messages, entity_id: entityId, model }),
     });
-    outcome.requestId = String(headers['x-request-id'] ?? '');
-    if (statusCode !== 200 || !stream) {
-      take(outcome, await body.text());
-      if (statusCode !== 200 || outcome.finishReason === '')
-        outcome.error ??= `status ${statusCode} without a readable body`;
-      return statusCode === 429 ? Number(headers['retry-after'] ?? 1) : undefined;
+    const { status, headers, body } = response;
+    outcome.requestId = headers.get('x-request-id') ?? '';
+    if (status !== 200 || !stream || body === null) {
+      take(outcome, await response.text());
+      if (status !== 200 || outcome.finishReason === '') outcome.error ??= `status ${status} without a readable body`;
+      return status === 429 ? Number(headers.get('retry-after') ?? 1) : undefined;
     }
     let last = '';
-    const parser = createParser({
-      onEvent({ data }) {
-        last = data;
-        take(outcome, data);
-        if (outcome.text !== '') outcome.firstTokenMs ??= performance.now() - sentAt;
-      },
-    });
-    body.setEncoding('utf8');
-    for await (const text of body as AsyncIterable<string>) parser.feed(text);
+    const events = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+    for await (const { data } of events) {
+      last = data;
+      take(outcome, data);
+      if (outcome.text !== '') outcome.firstTokenMs ??= performance.now() - sentAt;
+    }
     if (last !== END_OF_STREAM) outcome.error ??= 'the stream ended without [DONE]';
     return undefined;
   }
@@ -142,7 +138,6 @@ export function createChatClient(baseUrl: string, key: string) {
         await pause(waitSeconds * 1000, undefined, { signal });
       }
     },
-    close: () => dispatcher.close(),
   };
 }
 export type ChatClient = ReturnType<typeof createChatClient>;

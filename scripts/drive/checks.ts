@@ -1,10 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 
+import { CHAT_TIERS } from '../../shared/contracts/chat-request.ts';
+import { priceUsage } from '../../shared/domain/pricing.ts';
+import { DEFAULT_RATES } from '../../shared/domain/routing.ts';
+import type { LedgerSum } from '../harness/ledger.ts';
 import type { RequestDetail } from '../simulated-provider/stats.ts';
 import type { Message } from './conversations.ts';
 import type { TurnRecord } from './chat-client.ts';
-import { creditsOf } from './summary.ts';
-import type { RatesByTier } from './summary.ts';
+import type { Driven } from './drive.ts';
 
 export interface Check {
   passed: boolean;
@@ -12,12 +15,9 @@ export interface Check {
   text: string;
 }
 
-/** A drive that has ended. */
-export interface Driven {
-  records: readonly TurnRecord[];
-  planned: number;
-  rates: RatesByTier;
-  charged: number;
+/** The tenant's usage in the ledger, and by how much its balance has fallen. */
+interface Booked extends LedgerSum {
+  fallenMicro: number;
 }
 
 /** The simulated provider's counts of each request, by id; undefined if it was never called for it. */
@@ -25,8 +25,6 @@ type ProviderBook = ReadonlyMap<string, RequestDetail | undefined>;
 
 /** Longer lists would bury what they show. */
 const SHOWN_MAX = 3;
-/** Amounts have six decimals. */
-const CREDIT_TOLERANCE = 0.000_001;
 
 function check(promise: string, faults: readonly string[]): Check {
   if (faults.length === 0) return { passed: true, text: promise };
@@ -37,7 +35,7 @@ function check(promise: string, faults: readonly string[]): Check {
 const nameOf = ({ conversation, turn }: TurnRecord) => `conversation ${conversation}, turn ${turn}`;
 
 /** Asks the simulated provider about each request, and compares. */
-export async function checkDrive(providerUrl: string, driven: Driven): Promise<Check[]> {
+export async function checkDrive(providerUrl: string, driven: Driven, booked: Booked): Promise<Check[]> {
   const book = new Map<string, RequestDetail | undefined>();
   for (const { requestId } of driven.records) {
     const response = await fetch(`${providerUrl}/stats/requests/${encodeURIComponent(requestId)}`);
@@ -45,17 +43,24 @@ export async function checkDrive(providerUrl: string, driven: Driven): Promise<C
     // The simulated provider's own type.
     book.set(requestId, response.status === 200 ? (JSON.parse(text) as RequestDetail) : undefined);
   }
-  return compareDrive(driven, book);
+  return compareDrive(driven, booked, book);
 }
 
-export function compareDrive({ records, planned, rates, charged }: Driven, book: ProviderBook): Check[] {
+export function compareDrive({ records, planned }: Driven, booked: Booked, book: ProviderBook): Check[] {
   const unanswered = records.filter(({ error, text }) => error !== undefined || text === '');
   const isFlagged = ({ error, finishReason }: TurnRecord) =>
     error === 'content_policy_violation' || finishReason === 'content_filter';
-  const counted = records.reduce((sum, { requestId, model }) => {
+  const counted = records.map(({ requestId, model }) => {
     const { prompt_tokens: promptTokens = 0, completion_tokens: completionTokens = 0 } = book.get(requestId) ?? {};
-    return sum + creditsOf({ promptTokens, completionTokens }, model, rates);
-  }, 0);
+    const rates = CHAT_TIERS.filter((tier) => tier === model).map((tier) => DEFAULT_RATES[tier]);
+    return {
+      tokens: promptTokens + completionTokens,
+      micro: rates.reduce((sum, rate) => sum + priceUsage({ promptTokens, completionTokens }, rate), 0),
+    };
+  });
+  const tokens = counted.reduce((sum, one) => sum + one.tokens, 0);
+  const micro = counted.reduce((sum, one) => sum + one.micro, 0);
+  const { entries, fallenMicro } = booked;
   return [
     check(`${planned} requests were answered`, [
       ...unanswered.map((record) => `${nameOf(record)} (${record.error ?? 'no text'})`),
@@ -68,8 +73,13 @@ export function compareDrive({ records, planned, rates, charged }: Driven, book:
     ),
     checkHistory(records, book),
     check(
-      `the tenant was charged what the provider counted (${counted} credits)`,
-      Math.abs(charged - counted) < CREDIT_TOLERANCE ? [] : [`the balance, which fell by ${charged}`],
+      `the ledger has what the provider counted (${records.length} requests, ${tokens} tokens, ${micro} micro-credits)`,
+      [
+        ...(entries === records.length ? [] : [`${entries} entries`]),
+        ...(booked.tokens === tokens ? [] : [`${booked.tokens} tokens`]),
+        ...(booked.chargedMicro === micro ? [] : [`${booked.chargedMicro} micro-credits`]),
+        ...(fallenMicro === micro ? [] : [`the balance, which fell by ${fallenMicro}`]),
+      ],
     ),
   ];
 }

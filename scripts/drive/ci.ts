@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { toMicro } from '../../shared/domain/pricing.ts';
 import { parseConversations } from './conversations.ts';
 import { drive } from './drive.ts';
-import type { DriveReport } from './drive.ts';
+import { checkDrive } from './checks.ts';
 import { openLedger } from '../harness/ledger.ts';
 import { ROOT } from '../harness/program.ts';
-import { openTenant } from '../harness/open-tenant.ts';
+import { CREDITS, openTenant } from '../harness/open-tenant.ts';
 import { runSupervised } from '../harness/run-supervised.ts';
 import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { startProcesses, superviseProvider } from '../harness/start-processes.ts';
@@ -44,35 +44,23 @@ async function driveAll({ supervisor, dataDir }: SupervisedTask): Promise<number
   });
   const { tenantId, key } = await openTenant(service.admin, 'Drive');
   const files = [CONVERSATIONS, ...(existsSync(MT_BENCH) ? [MT_BENCH] : [])];
-  const report = await drive({
+  const driven = await drive({
     conversations: files.flatMap((file) => parseConversations(readFileSync(file, 'utf8'))),
     url: service.url,
     key,
     isStreamed: (index) => index % 2 === 1,
     concurrency: CONCURRENCY,
-    account: { admin: service.admin, tenantId },
-    providerUrl: provider.url,
     signal: supervisor.signal,
     print,
   });
-  const isBooked = await checkLedger(mongo.uri, tenantId, report, supervisor.signal);
-  return report.passed && isBooked ? 0 : 1;
-}
-
-/** By default, mobius costs one credit per token. */
-async function checkLedger(mongodbUri: string, tenantId: string, { summary }: DriveReport, signal: AbortSignal) {
-  const ledger = await openLedger(mongodbUri);
-  try {
-    await ledger.waitFor(tenantId, summary.requests, signal);
-    const { entries, tokens, chargedMicro } = await ledger.sum(tenantId);
-    const expected = summary.promptTokens + summary.completionTokens;
-    const isRight = entries === summary.requests && tokens === expected && chargedMicro === toMicro(summary.credits);
-    const has = `${entries} entries with ${tokens} tokens for ${summary.requests} requests with ${expected}`;
-    print(`${isRight ? 'PASS' : 'FAIL'}  the ledger has ${has}`);
-    return isRight;
-  } finally {
-    await ledger.close();
-  }
+  const ledger = await openLedger(mongo.uri);
+  await ledger.waitFor(tenantId, driven.records.length, supervisor.signal);
+  const sum = await ledger.sum(tenantId);
+  await ledger.close();
+  const { balance } = (await service.admin.find(`/admin/v1/tenants/${tenantId}`)) ?? {};
+  const checks = await checkDrive(provider.url, driven, { ...sum, fallenMicro: toMicro(CREDITS - Number(balance)) });
+  for (const { passed, text } of checks) print(`${passed ? 'PASS' : 'FAIL'}  ${text}`);
+  return checks.every(({ passed }) => passed) ? 0 : 1;
 }
 
 process.exitCode = await runSupervised('drive', print, driveAll);

@@ -1,15 +1,9 @@
 import { randomBytes } from 'node:crypto';
 
-import { DEFAULT_RATES } from '../../shared/domain/routing.ts';
-import { toCredits } from '../../shared/domain/pricing.ts';
-import type { AdminApi } from '../harness/admin-api.ts';
 import { createChatClient } from './chat-client.ts';
 import type { ChatClient, TurnRecord } from './chat-client.ts';
-import { checkDrive } from './checks.ts';
-import type { Check } from './checks.ts';
 import type { Conversation } from './conversations.ts';
-import { renderSummary, summarise } from './summary.ts';
-import type { RatesByTier, Summary } from './summary.ts';
+import { renderSummary } from './summary.ts';
 
 export interface Drive {
   conversations: readonly Conversation[];
@@ -19,92 +13,42 @@ export interface Drive {
   isStreamed: (index: number) => boolean;
   concurrency: number;
   model?: string | undefined;
-  /** Where balance and rates are read; without it, only the default rates are known. */
-  account?: { admin: AdminApi; tenantId: string | undefined } | undefined;
-  /** The simulated provider, to verify what reached it; needs `account`. */
-  providerUrl?: string | undefined;
   signal: AbortSignal;
   print: (line: string) => void;
 }
 
-export interface DriveReport {
-  summary: Summary;
+export interface Driven {
   records: TurnRecord[];
-  checks: Check[];
-  /** Every request was sent and answered, and every check passed. */
-  passed: boolean;
+  /** The requests that the conversations have. */
+  planned: number;
 }
 
 /** The interval of the lines that say how far the drive is. */
 const PROGRESS_MS = 5_000;
 
-const DEFAULT: RatesByTier = Object.fromEntries(
-  Object.entries(DEFAULT_RATES).map(([tier, { promptMicro, completionMicro }]) => [
-    tier,
-    { prompt: toCredits(promptMicro), completion: toCredits(completionMicro) },
-  ]),
-);
+export const isAnswered = ({ records, planned }: Driven): boolean =>
+  records.length === planned && records.every(({ error }) => error === undefined);
 
-/** Runs a whole drive: progress, summary and, on request, verification. Prints as it goes. */
-export async function drive(options: Drive): Promise<DriveReport> {
-  const { conversations, url, key, print, providerUrl } = options;
-  const account = options.account === undefined ? undefined : await openAccount(options.account);
-  const balanceBefore = await account?.balance();
+/** Runs a whole drive. Prints its progress and a summary. */
+export async function drive(options: Drive): Promise<Driven> {
+  const { conversations, url, print } = options;
   await fetch(new URL('/health/live', url)).catch((cause: unknown) => {
     const how = 'start the service with npm start, or name its address with --url';
     throw new Error(`Nothing answers at ${url}: ${how}.`, { cause });
   });
-
+  const planned = conversations.reduce((sum, { turns }) => sum + turns.length, 0);
   const startedAt = performance.now();
-  const records = await send(options);
-  const turns = conversations.reduce((sum, conversation) => sum + conversation.turns.length, 0);
-  const rates = account?.rates ?? DEFAULT;
-  const summary = summarise(
-    records,
-    { conversations: conversations.length, turns },
-    rates,
-    performance.now() - startedAt,
-  );
-  const charged =
-    account === undefined || balanceBefore === undefined ? undefined : balanceBefore - (await account.balance());
-  print(renderSummary(summary, key.includes('_sk_test_'), charged));
-  const checks =
-    providerUrl === undefined || charged === undefined
-      ? []
-      : await checkDrive(providerUrl, { records, planned: turns, rates, charged });
-  for (const { passed, text } of checks) print(`${passed ? 'PASS' : 'FAIL'}  ${text}`);
-  const passed = summary.left === 0 && Object.keys(summary.errors).length === 0 && checks.every((one) => one.passed);
-  return { summary, records, checks, passed };
-}
-
-/** Asks the administration about the tenant that pays. If no tenant is named, takes the only one. */
-async function openAccount({ admin, tenantId }: NonNullable<Drive['account']>) {
-  const list = async (path: string) =>
-    // Every list of the administration has this form (docs/spec.md#conventions).
-    ((await admin.find(path))?.['data'] ?? []) as Record<string, unknown>[];
-  const tenants = tenantId === undefined ? await list('/admin/v1/tenants') : [{ id: tenantId }];
-  if (tenants.length !== 1)
-    throw new Error('There is not exactly one tenant: name the one that the key is of with --tenant.');
-  const id = String(tenants[0]?.['id']);
-  const tiers = await list('/admin/v1/tiers');
-  return {
-    // docs/spec.md#price: every tier has both rates.
-    rates: Object.fromEntries(tiers.map(({ id: tier, rates }) => [String(tier), rates])) as RatesByTier,
-    async balance() {
-      const tenant = await admin.find(`/admin/v1/tenants/${id}`);
-      if (tenant === undefined) throw new Error(`There is no tenant ${id}; --tenant names the one that the key is of.`);
-      return Number(tenant['balance']);
-    },
-  };
+  const records = await send(options, planned);
+  print(renderSummary(records, planned, performance.now() - startedAt));
+  return { records, planned };
 }
 
 /**
  * Sends the conversations, several at once, each one turn by turn: the service remembers what was said by entity. After
  * a failed turn, the rest of its conversation is skipped. Stops early on `signal`.
  */
-async function send(options: Drive): Promise<TurnRecord[]> {
+async function send(options: Drive, planned: number): Promise<TurnRecord[]> {
   const { conversations, concurrency, signal, print } = options;
-  let planned = conversations.reduce((sum, { turns }) => sum + turns.length, 0);
   let waits = 0;
   const records: TurnRecord[] = [];
   const progress = setInterval(() => {
@@ -119,10 +63,7 @@ async function send(options: Drive): Promise<TurnRecord[]> {
       const turns = converse(client, options, { conversation, index, runId }, () => {
         waits += 1;
       });
-      for await (const record of turns) {
-        records.push(record);
-        if (record.error !== undefined) planned -= record.turns - record.turn;
-      }
+      for await (const record of turns) records.push(record);
     }
   };
   try {
@@ -131,7 +72,6 @@ async function send(options: Drive): Promise<TurnRecord[]> {
     if (!signal.aborted) throw error;
   } finally {
     clearInterval(progress);
-    await client.close();
   }
   return records;
 }
@@ -147,8 +87,7 @@ async function* converse(
   const stream = isStreamed(index);
   for (const [before, messages] of turns.entries()) {
     const outcome = await client.send({ messages, entityId, stream, model }, signal, onWait);
-    const place = { conversation: id, entityId, turn: before + 1, turns: turns.length };
-    yield { ...outcome, ...place, stream, submitted: messages };
+    yield { ...outcome, conversation: id, entityId, turn: before + 1, stream, submitted: messages };
     if (outcome.error !== undefined) return;
   }
 }

@@ -1,6 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 
 interface Owner {
@@ -13,9 +13,9 @@ export interface LockFile {
   /** Its owner before had ended without releasing it. */
   isTakenOver: boolean;
   /** Makes another process the owner, without a moment in which the lock is free. */
-  handTo(pid: number): Promise<void>;
+  handTo(pid: number): void;
   /** Safe to repeat: a second call leaves the lock of whoever has it by then. */
-  release(): Promise<void>;
+  release(): void;
 }
 
 export interface WaitOptions {
@@ -26,7 +26,10 @@ export interface WaitOptions {
 }
 
 const POLL_MS = 200;
-const TOKEN_POLL_MS = 5;
+/** How long another process may take for its own look at the file. */
+const BUSY_MS = 5_000;
+/** SQLite's code for a file of another format. */
+const NOT_A_DATABASE = 26;
 
 export class LockHeldError extends Error {
   override readonly name = 'LockHeldError';
@@ -42,36 +45,25 @@ export class LockHeldError extends Error {
  * Claims `file` for this process; a LockHeldError where another one has it. The claim of a process that has ended counts
  * for nothing.
  */
-export async function acquireLock(file: string): Promise<LockFile> {
-  await mkdir(dirname(file), { recursive: true });
-  const own = await writeOwner(file, process.pid);
-  let isTakenOver: boolean;
-  try {
-    isTakenOver = await claim(file, own);
-  } finally {
-    await unlink(own);
-  }
+export function acquireLock(file: string): LockFile {
+  mkdirSync(dirname(file), { recursive: true });
+  let isTakenOver = false;
+  replaceOwner(file, (owner) => {
+    if (owner !== undefined && isAlive(owner)) throw new LockHeldError(file, owner.pid);
+    isTakenOver = owner !== undefined;
+    return ownerOf(process.pid);
+  });
   let isHeld = true;
   return {
     isTakenOver,
-    handTo: async (pid) => {
-      await rename(await writeOwner(file, pid), file);
+    handTo: (pid) => {
+      replaceOwner(file, () => ownerOf(pid));
     },
-    release: async () => {
-      if (!isHeld) return;
+    release: () => {
+      if (isHeld && existsSync(file)) replaceOwner(file, () => undefined);
       isHeld = false;
-      await rm(file, { force: true });
     },
   };
-}
-
-/** True: a dead owner had it. */
-async function claim(file: string, own: string): Promise<boolean> {
-  for (;;) {
-    // `link` fails where the name exists, so a reader never sees a lock that is half written.
-    if (await linkUnlessExists(own, file)) return false;
-    if (await replaceStale(file, own)) return true;
-  }
 }
 
 /** Waits for the lock instead of failing at once; a LockHeldError when the time is over. */
@@ -79,108 +71,68 @@ export async function waitForLock(file: string, { timeoutMs, signal, onWait }: W
   const deadline = performance.now() + timeoutMs;
   for (let isFirst = true; ; isFirst = false) {
     try {
-      return await acquireLock(file);
+      return acquireLock(file);
     } catch (error) {
       if (!(error instanceof LockHeldError) || performance.now() > deadline) throw error;
       if (isFirst) onWait?.(error.pid);
-      await pause(POLL_MS, undefined, signal === undefined ? {} : { signal });
+      await pause(POLL_MS, undefined, { signal });
     }
   }
 }
 
-async function writeOwner(file: string, pid: number): Promise<string> {
-  const name = `${file}.${randomUUID()}`;
-  const owner: Owner = { pid, startedAt: await startTimeOf(pid) };
-  await writeFile(name, JSON.stringify(owner));
-  return name;
-}
-
 /** The pid that holds `file`, or undefined where it is free. */
-export async function lockHolder(file: string): Promise<number | undefined> {
-  const owner = parseOwner((await readIfExists(file)) ?? '');
-  return owner !== undefined && (await isAlive(owner)) ? owner.pid : undefined;
-}
-
-async function linkUnlessExists(from: string, to: string): Promise<boolean> {
-  try {
-    await link(from, to);
-    return true;
-  } catch (error) {
-    if (isCode(error, 'EEXIST')) return false;
-    throw error;
-  }
+export function lockHolder(file: string): number | undefined {
+  if (!existsSync(file)) return undefined;
+  const owner = replaceOwner(file, (current) => current);
+  return owner !== undefined && isAlive(owner) ? owner.pid : undefined;
 }
 
 /**
- * Replaces the lock of a dead owner by `own`; false where the caller has to look again. Of all that saw the same dead
- * owner only the one with the token, which is named after that lock's content, may replace it: whoever comes later finds
- * another content.
+ * Puts the owner that `decide` returns in place of the current one; if it throws, that one stays. A transaction makes the
+ * look and the change one step, so that of many that find a dead owner only one takes its place.
  */
-async function replaceStale(file: string, own: string): Promise<boolean> {
-  const content = await readIfExists(file);
-  if (content === undefined) return false;
-  const holder = await lockHolder(file);
-  if (holder !== undefined) throw new LockHeldError(file, holder);
-  const token = `${file}.${createHash('sha256').update(content).digest('hex').slice(0, 16)}`;
-  if (!(await linkUnlessExists(own, token))) {
-    if ((await lockHolder(token)) === undefined) await rm(token, { force: true });
-    await pause(TOKEN_POLL_MS);
-    return false;
-  }
+function replaceOwner(file: string, decide: (owner: Owner | undefined) => Owner | undefined): Owner | undefined {
+  const db = new DatabaseSync(file, { timeout: BUSY_MS });
   try {
-    if ((await readIfExists(file)) !== content) return false;
-    await copyOver(own, file);
-    return true;
+    db.exec('BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS owner (pid INTEGER, startedAt TEXT)');
+    // The columns of the table.
+    const current = db.prepare('SELECT pid, startedAt FROM owner').get() as Owner | undefined;
+    const next = decide(current);
+    if (next !== current) {
+      db.exec('DELETE FROM owner');
+      if (next !== undefined) db.prepare('INSERT INTO owner VALUES (?, ?)').run(next.pid, next.startedAt);
+    }
+    db.exec('COMMIT');
+    return next;
+  } catch (error) {
+    if (!(error instanceof Error && 'errcode' in error && error.errcode === NOT_A_DATABASE)) throw error;
   } finally {
-    await rm(token, { force: true });
+    db.close();
   }
+  rmSync(file, { force: true });
+  return replaceOwner(file, decide);
 }
 
-/** In one step, and `from` stays. */
-async function copyOver(from: string, to: string): Promise<void> {
-  const copy = `${from}.copy`;
-  await link(from, copy);
-  await rename(copy, to);
-}
+const ownerOf = (pid: number): Owner => ({ pid, startedAt: startTimeOf(pid) });
 
-async function readIfExists(file: string): Promise<string | undefined> {
+function isAlive({ pid, startedAt }: Owner): boolean {
   try {
-    return await readFile(file, 'utf8');
+    process.kill(pid, 0);
   } catch (error) {
-    if (isCode(error, 'ENOENT') || isCode(error, 'ESRCH')) return undefined;
-    throw error;
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
-}
-
-function parseOwner(text: string): Owner | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null || !('pid' in value) || !('startedAt' in value)) return undefined;
-    return typeof value.pid === 'number' && typeof value.startedAt === 'string'
-      ? { pid: value.pid, startedAt: value.startedAt }
-      : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-async function isAlive(owner: Owner): Promise<boolean> {
-  try {
-    process.kill(owner.pid, 0);
-  } catch (error) {
-    return isCode(error, 'EPERM');
-  }
-  return (await startTimeOf(owner.pid)) === owner.startedAt;
+  return startTimeOf(pid) === startedAt;
 }
 
 /** Field 22 of /proc/PID/stat; '' where there is no /proc or the process has ended and waits for its parent. */
-async function startTimeOf(pid: number): Promise<string> {
-  const stat = (await readIfExists(`/proc/${pid}/stat`)) ?? '';
+function startTimeOf(pid: number): string {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return '';
+  }
   // The second field is the program's name in brackets and may itself hold spaces and brackets.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return state === 'Z' ? '' : (fields[18] ?? '');
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }

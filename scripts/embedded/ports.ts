@@ -1,7 +1,5 @@
-import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 /** A setting that names a port, as the user knows it. */
 export interface WantedPort {
@@ -10,17 +8,16 @@ export interface WantedPort {
   host: string;
 }
 
-function listenOnce(port: number, host: string): Promise<{ port: number } | { code: string }> {
+/** The code of the error with which listening fails; undefined: the port is free. */
+function refusalOf(port: number, host: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => {
-      resolve({ code: error.code ?? error.message });
+      resolve(error.code ?? error.message);
     });
     server.listen({ port, host, exclusive: true }, () => {
-      const address = server.address();
-      const bound = typeof address === 'object' && address !== null ? address.port : port;
       server.close(() => {
-        resolve({ port: bound });
+        resolve(undefined);
       });
     });
   });
@@ -29,67 +26,36 @@ function listenOnce(port: number, host: string): Promise<{ port: number } | { co
 /** Below what systems give to outgoing connections and to whoever asks for port 0. */
 const FIRST_PORT = 15_000;
 const LAST_PORT = 31_999;
-/** One file for each reserved port, with the process that reserved it. Every run of this user looks there. */
-const RESERVED = join(tmpdir(), `parley-ports-${process.getuid?.() ?? 'all'}`);
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-/** False where nothing can be written: ports are as free then as they look. */
-function canReserve(folder: string): boolean {
-  try {
-    mkdirSync(folder, { recursive: true });
-    accessSync(folder, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Gives back what processes had reserved that have ended. */
-function forgetEnded(folder: string): void {
-  for (const name of readdirSync(folder)) {
-    const file = join(folder, name);
-    try {
-      const pid = Number(readFileSync(file, 'utf8'));
-      // An empty file is being written.
-      if (pid > 0 && !isAlive(pid)) rmSync(file, { force: true });
-    } catch {
-      // Another run has given it back.
-    }
-  }
-}
-
-function reserve(port: number, folder: string): boolean {
-  try {
-    writeFileSync(join(folder, String(port)), String(process.pid), { flag: 'wx' });
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  }
+/**
+ * Holds the UDP port of the same number while this process runs: a server that listens with TCP is not in its way, and the
+ * system gives it back however the process ends.
+ */
+function reserve(port: number): Promise<boolean> {
+  const socket = createSocket('udp4').unref();
+  return new Promise((resolve) => {
+    socket.once('error', () => {
+      socket.close();
+      resolve(false);
+    });
+    socket.bind({ port, address: '127.0.0.1', exclusive: true }, () => {
+      resolve(true);
+    });
+  });
 }
 
 /**
  * A port of the loopback address that nobody listens on, and that no other call gets before this process has ended: a
  * server that is stopped and started again finds it free.
  */
-export async function freePort(folder = RESERVED): Promise<number> {
-  const isShared = canReserve(folder);
-  if (isShared) forgetEnded(folder);
+export async function freePort(): Promise<number> {
   const count = LAST_PORT - FIRST_PORT + 1;
   const start = Math.floor(Math.random() * count);
   for (let tries = 0; tries < count; tries += 1) {
     const port = FIRST_PORT + ((start + tries) % count);
-    if ((!isShared || reserve(port, folder)) && 'port' in (await listenOnce(port, '127.0.0.1'))) return port;
+    if ((await reserve(port)) && (await refusalOf(port, '127.0.0.1')) === undefined) return port;
   }
-  throw new Error(`No port from ${FIRST_PORT} to ${LAST_PORT} is free; ${folder} has what is reserved.`);
+  throw new Error(`No port from ${FIRST_PORT} to ${LAST_PORT} is free.`);
 }
 
 export interface PortFault {
@@ -110,9 +76,9 @@ export async function findPortFaults(wanted: readonly WantedPort[]): Promise<Por
       faults.push({ sentence, isInUse: false });
       continue;
     }
-    const result = await listenOnce(port, host);
-    if (!('code' in result)) continue;
-    faults.push({ sentence: describeFault(setting, port, host, result.code), isInUse: result.code === 'EADDRINUSE' });
+    const code = await refusalOf(port, host);
+    if (code === undefined) continue;
+    faults.push({ sentence: describeFault(setting, port, host, code), isInUse: code === 'EADDRINUSE' });
   }
   return faults;
 }

@@ -85,7 +85,7 @@ export async function prepareVenv(wanted: PythonPackage, options: VenvOptions): 
     if (!(await isComplete(venv, requirement, ready))) await build(venv, wanted, options);
     return ready;
   } finally {
-    await lock.release();
+    lock.release();
   }
 }
 

@@ -128,17 +128,28 @@ export function serverArguments(port: number, dataDir: string, more: Record<stri
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-/** Rejects unless a Redis at `url` can be used. */
-export async function ping(url: string): Promise<void> {
-  const client = createRedis(url, 'worker');
-  // Connections are refused until the server listens; `connectRedis` tries again and reports.
+/** Connects for as long as `use` takes. Rejects with one sentence where no Redis answers. */
+export async function withRedis(
+  url: string,
+  use: (client: ReturnType<typeof createRedis>) => Promise<unknown>,
+  timeoutMs?: number,
+): Promise<void> {
+  const client = createRedis(url, 'producer');
+  // `connectRedis` reports the reason in its own error.
   client.on('error', () => undefined);
   try {
-    await connectRedis(client, PING_TIMEOUT_MS);
-    // Histograms of command times cost a twentieth of the server's time, and nobody reads them. Servers before 7.0 have
-    // none, and are refused later with a message.
-    await client.config('SET', 'latency-tracking', 'no').catch(() => undefined);
+    await connectRedis(client, timeoutMs);
+    await use(client);
   } finally {
     client.disconnect();
   }
+}
+
+/** Rejects unless a Redis at `url` can be used. */
+export async function ping(url: string): Promise<void> {
+  // Histograms of command times cost a twentieth of the server's time, and nobody reads them. Servers before 7.0 have
+  // none, and are refused later with a message.
+  const tune: Parameters<typeof withRedis>[1] = (client) =>
+    client.config('SET', 'latency-tracking', 'no').catch(() => undefined);
+  await withRedis(url, tune, PING_TIMEOUT_MS);
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-import { collectLines } from './server-process.ts';
+import { collectLines, exitOf } from './server-process.ts';
 import type { Environment } from './find-program.ts';
 
 /** How often at least a line says that a long step is still running. */
@@ -19,7 +19,7 @@ export interface Step {
   env?: Environment | undefined;
   /** Stops the step after this long. */
   timeoutMs: number;
-  /** Stops the step if it prints nothing for this long. */
+  /** Stops the step if it prints nothing for this long. Default: `timeoutMs`. */
   silenceMs?: number;
   /** Stops the step from outside (Ctrl-C). */
   signal?: AbortSignal | undefined;
@@ -34,11 +34,7 @@ export type StepResult =
  */
 export async function runStep(step: Step): Promise<StepResult> {
   step.signal?.throwIfAborted();
-  const child = spawn(step.command, step.args, {
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    ...(step.env === undefined ? {} : { env: step.env }),
-  });
+  const child = spawn(step.command, step.args, { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: step.env });
   let reason: string | undefined;
   const end = (why: string) => {
     reason ??= why;
@@ -50,50 +46,37 @@ export async function runStep(step: Step): Promise<StepResult> {
   const watch = watchProgress(step, end);
   const lines = collectLines([child.stdout, child.stderr], watch.onLine);
   step.signal?.addEventListener('abort', abort);
-  const outcome = await new Promise<string | number>((resolve) => {
-    child.once('error', (error) => {
-      resolve(error.message);
-    });
-    child.once('close', (code, signal) => {
-      resolve(code ?? `ended by ${signal ?? 'a signal'}`);
-    });
-  });
+  const how = await exitOf(child);
   watch.stop();
   step.signal?.removeEventListener('abort', abort);
   step.signal?.throwIfAborted();
-  if (reason === undefined && outcome === 0) return { ok: true, lines };
-  return { ok: false, reason: reason ?? (typeof outcome === 'number' ? `exit code ${outcome}` : outcome), lines };
+  return reason === undefined && how === 'exit code 0'
+    ? { ok: true, lines }
+    : { ok: false, reason: reason ?? how, lines };
 }
 
 /** Logs lines that show progress, reports regularly that the step is still running, and stops it at its limits. */
-function watchProgress({ title, log, progress, timeoutMs, silenceMs }: Step, end: (why: string) => void) {
+function watchProgress({ title, log, progress, timeoutMs, silenceMs = timeoutMs }: Step, end: (why: string) => void) {
   const startedAt = performance.now();
   const seconds = () => Math.round((performance.now() - startedAt) / 1000);
   const heartbeat = setInterval(() => {
     log(`${title}: still running (${seconds()} s)`);
   }, HEARTBEAT_MS);
-  const timers = [
-    setTimeout(() => {
-      end(`not done after ${Math.round(timeoutMs / 1000)} s`);
-    }, timeoutMs),
-  ];
-  const silence =
-    silenceMs === undefined
-      ? undefined
-      : setTimeout(() => {
-          end(`no answer for ${Math.round(silenceMs / 1000)} s`);
-        }, silenceMs);
-  if (silence !== undefined) timers.push(silence);
+  const limit = setTimeout(() => {
+    end(`not done after ${Math.round(timeoutMs / 1000)} s`);
+  }, timeoutMs);
+  const silence = setTimeout(() => {
+    end(`no answer for ${Math.round(silenceMs / 1000)} s`);
+  }, silenceMs);
   return {
     onLine: (line: string) => {
-      silence?.refresh();
+      silence.refresh();
       if (progress?.test(line) !== true) return;
       heartbeat.refresh();
       log(`${title}: ${line.trim()}`);
     },
     stop: () => {
-      clearInterval(heartbeat);
-      timers.forEach(clearTimeout);
+      for (const timer of [heartbeat, limit, silence]) clearTimeout(timer);
     },
   };
 }

@@ -76,7 +76,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   try {
     return await spawnServer(options, lock);
   } catch (error) {
-    await lock?.release();
+    lock?.release();
     throw error;
   }
 }
@@ -99,8 +99,8 @@ async function spawnServer(options: ServerOptions, lock: LockFile | undefined): 
   const child = spawn(options.command, options.args, {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    ...(options.env === undefined ? {} : { env: options.env }),
+    cwd: options.cwd,
+    env: options.env,
   });
   const lines = collectLines([child.stdout, child.stderr], options.onLine);
   const exited = exitOf(child);
@@ -110,13 +110,13 @@ async function spawnServer(options: ServerOptions, lock: LockFile | undefined): 
   let stopping: Promise<void> | undefined;
   const stop = async () => {
     await endChild(child, exited, options.stopTimeoutMs);
-    await lock?.release();
+    lock?.release();
     guard.ref();
     await endChild(guard, exitOf(guard), 0);
   };
   const server: ServerProcess = { pid, exited, kill: () => child.kill('SIGKILL'), stop: () => (stopping ??= stop()) };
   try {
-    await lock?.handTo(pid);
+    lock?.handTo(pid);
     await untilReady(options, exited);
     return server;
   } catch (error) {
@@ -149,7 +149,7 @@ async function untilReady({ ready, readyTimeoutMs, signal }: ServerOptions, exit
       if (outcome === 'late' || performance.now() > deadline) {
         throw new Error(`it could not be used after ${Math.ceil(readyTimeoutMs / 1000)} s`, { cause });
       }
-      await pause(READY_POLL_MS, undefined, signal === undefined ? {} : { signal });
+      await pause(READY_POLL_MS, undefined, { signal });
     }
   } finally {
     timer.abort();
@@ -157,7 +157,8 @@ async function untilReady({ ready, readyTimeoutMs, signal }: ServerOptions, exit
   }
 }
 
-function exitOf(child: ChildProcess): Promise<string> {
+/** How a process ends, once its last lines have been read. */
+export function exitOf(child: ChildProcess): Promise<string> {
   if (child.exitCode !== null) return Promise.resolve(`exit code ${child.exitCode}`);
   if (child.signalCode !== null) return Promise.resolve(child.signalCode);
   return new Promise((resolve) => {

@@ -4,7 +4,7 @@ import { connectMongo } from '../../shared/mongo/connection.ts';
 import { createModels } from '../../shared/mongo/administration/catalogue.ts';
 
 /** What the ledger has booked for a tenant's requests. */
-interface LedgerSum {
+export interface LedgerSum {
   entries: number;
   /** Prompt plus completion. */
   tokens: number;

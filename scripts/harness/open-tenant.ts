@@ -10,7 +10,7 @@ export const UNLIMITED = {
   tenant_tpm: null,
   max_in_flight: null,
 } as const;
-const CREDITS = 1_000_000_000;
+export const CREDITS = 1_000_000_000;
 
 /** Creates a tenant that no limit can stop, and a live key for it. */
 export async function openTenant(admin: AdminApi, name: string): Promise<{ tenantId: string; key: string }> {

@@ -49,29 +49,16 @@ export interface Program {
 
 /** Starts one of the project's programs like its npm script does, and waits until it can be used. */
 export function startProgram(program: Program): Promise<ServerProcess> {
-  const {
-    name,
-    file,
-    root = ROOT,
-    nodeArgs = [],
-    args = [],
-    env,
-    log,
-    ready,
-    stopTimeoutMs = STOP_TIMEOUT_MS,
-    signal,
-  } = program;
+  const { file, root = ROOT, nodeArgs = [], args = [], env, log, ...rest } = program;
   const [script, path] = 'file' in log ? [LOG_TO_FILE, log.file] : [LOG_TO_FILES, log.files];
   return startServer({
-    name,
+    readyTimeoutMs: READY_TIMEOUT_MS,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+    ...rest,
     command: '/bin/sh',
     args: ['-c', script, 'sh', path, process.execPath, QUIET, ...nodeArgs, file, ...args],
     cwd: root,
     env: { ...ofTheMachine(), ...env },
-    ready,
-    readyTimeoutMs: READY_TIMEOUT_MS,
-    stopTimeoutMs,
-    signal,
   });
 }
 

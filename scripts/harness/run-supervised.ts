@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { createSupervisor } from './supervisor.ts';
-import type { Supervisor } from './supervisor.ts';
+import type { End, Supervisor } from './supervisor.ts';
 
-/** The exit code that shells report for a program stopped by Ctrl-C. */
-const INTERRUPTED = 130;
+/** The exit code is that which shells report for a program stopped by Ctrl-C. */
+const INTERRUPTION: End = { exitCode: 130, sentence: 'Interrupted: everything is stopped.' };
 
 export interface SupervisedTask {
   supervisor: Supervisor;
@@ -26,7 +26,7 @@ export async function runSupervised(
   const dataDir = await mkdtemp(join(tmpdir(), `parley-${name}-`));
   const supervisor = createSupervisor(print);
   supervisor.defer('the data folder', () => rm(dataDir, { recursive: true, force: true }));
-  endOnSignals(supervisor);
+  endOnSignals(supervisor, () => INTERRUPTION);
   let exitCode: number;
   try {
     exitCode = await task({ supervisor, dataDir });
@@ -38,19 +38,21 @@ export async function runSupervised(
   return exitCode;
 }
 
-function endOnSignals(supervisor: Supervisor): void {
+/** The first signal asks for the end, a second one enforces it. */
+export function endOnSignals(supervisor: Supervisor, onFirst: () => End, onSecond: () => void = () => undefined): void {
   const onSignal = () => {
     if (supervisor.signal.aborted) {
+      onSecond();
       supervisor.killAll();
-      process.exit(INTERRUPTED);
+      process.exit(INTERRUPTION.exitCode);
     }
-    supervisor.requestEnd({ exitCode: INTERRUPTED, sentence: 'Interrupted: everything is stopped.' });
+    supervisor.requestEnd(onFirst());
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
 }
 
-/** An error after the stop was requested is a consequence of the stop. */
-async function explain(supervisor: Supervisor, error: unknown): Promise<number> {
+/** Says why everything ends, without a stack trace; an error after the stop was requested is its consequence. */
+export async function explain(supervisor: Supervisor, error: unknown): Promise<number> {
   const { exitCode, sentence } = supervisor.signal.aborted
     ? await supervisor.ended
     : { exitCode: 1, sentence: error instanceof Error ? error.message : String(error) };

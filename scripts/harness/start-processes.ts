@@ -19,21 +19,18 @@ export interface ProcessesOptions {
   provider: { url: string; model: string };
   /** Node.js options for one of the processes, such as `--cpu-prof`. */
   nodeArgs?: { ingress?: readonly string[]; worker?: readonly string[] };
-  /** Default: 1. */
-  workers?: number;
   /** Runs the output of `npm run build`, like the image. Default: the sources. */
   isBuilt?: boolean;
-  /** Concurrency of each worker; undefined: the default. */
+  /** Concurrency of the worker; undefined: the default. */
   concurrency?: number | undefined;
 }
 
 /**
- * Starts an ingress and its workers as a user would (production, default `LOG_LEVEL`, log in a file), on free ports.
- * The ingress starts first: it creates the collections, and workers that start later know the routes at once.
+ * Starts an ingress and a worker as a user would (production, default `LOG_LEVEL`, log in a file), on free ports.
+ * The ingress starts first: it creates the collections, and a worker that starts later knows the routes at once.
  */
 export async function startProcesses(options: ProcessesOptions) {
-  const { supervisor, dataDir, redisUrl, mongodbUri, provider, nodeArgs = {} } = options;
-  const { workers: count = 1, concurrency } = options;
+  const { supervisor, dataDir, redisUrl, mongodbUri, provider, nodeArgs = {}, concurrency } = options;
   const fileOf = (name: string) => (options.isBuilt === true ? `dist/${name}.js` : `${name}.ts`);
   const adminToken = randomBytes(24).toString('hex');
   const [port, adminPort] = [await freePort(), await freePort()];
@@ -57,43 +54,38 @@ export async function startProcesses(options: ProcessesOptions) {
     log: { file: join(dataDir, 'api.log') },
     ready: () => assertReady(`${origin}/health/ready`),
   });
-  const adminUrl = `http://127.0.0.1:${adminPort}`;
-  const admin = createAdminApi(adminUrl, adminToken);
+  const admin = createAdminApi(`http://127.0.0.1:${adminPort}`, adminToken);
   await routeToSimulated(admin, provider.url, provider.model);
-  const workers: number[] = [];
-  for (let number = 1; number <= count; number += 1) {
-    const workerPort = await freePort();
-    const pid = await superviseProgram(supervisor, {
-      name: `Worker ${number}`,
-      file: fileOf('workers/main'),
-      nodeArgs: [...SERVICE_OPTIONS, ...(nodeArgs.worker ?? [])],
-      env: {
-        ...env,
-        WORKER_PORT: String(workerPort),
-        ...(concurrency === undefined ? {} : { WORKER_CONCURRENCY: String(concurrency) }),
-      },
-      log: { file: join(dataDir, `worker-${number}.log`) },
-      ready: () => assertReady(`http://127.0.0.1:${workerPort}/health/ready`),
-    });
-    workers.push(pid);
-  }
-  return { url: `${origin}/platform/v1`, adminUrl, adminToken, admin, pids: { ingress, workers } };
+  const workerPort = await freePort();
+  const worker = await superviseProgram(supervisor, {
+    name: 'The worker',
+    file: fileOf('workers/main'),
+    nodeArgs: [...SERVICE_OPTIONS, ...(nodeArgs.worker ?? [])],
+    env: {
+      ...env,
+      WORKER_PORT: String(workerPort),
+      ...(concurrency === undefined ? {} : { WORKER_CONCURRENCY: String(concurrency) }),
+    },
+    log: { file: join(dataDir, 'worker.log') },
+    ready: () => assertReady(`http://127.0.0.1:${workerPort}/health/ready`),
+  });
+  return { url: `${origin}/platform/v1`, admin, pids: { ingress, worker } };
 }
 
 const PROVIDER = 'simulated';
-const TIERS = ['mobius', 'oloid', 'embedding'] as const;
-/** The default rates of docs/spec.md#price. */
-const RATES = {
+/** The default rates of docs/spec.md#price, in credits per token. */
+export const RATES = {
   mobius: { prompt: 1, completion: 1 },
   oloid: { prompt: 4, completion: 4 },
   embedding: { prompt: 0.1, completion: 0 },
 } as const;
+
 /** Routes all tiers to the simulated provider; `model` may contain its settings, as in `sim?chunks=40`. */
 async function routeToSimulated(admin: AdminApi, providerUrl: string, model: string): Promise<void> {
   await admin.send('PUT', `/admin/v1/providers/${PROVIDER}`, { kind: 'simulated', base_url: `${providerUrl}/v1` });
-  for (const tier of TIERS) {
+  for (const [tier, rates] of Object.entries(RATES)) {
     const targets = [{ provider: PROVIDER, model, weight: 1, priority: 1 }];
-    await admin.send('PUT', `/admin/v1/tiers/${tier}`, { rates: RATES[tier], targets });
+    await admin.send('PUT', `/admin/v1/tiers/${tier}`, { rates, targets });
   }
 }
 

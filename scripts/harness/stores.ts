@@ -42,8 +42,6 @@ export interface MongoInUse {
   uri: string;
   /** Undefined if somebody else runs the server. */
   pid: number | undefined;
-  /** Which server it is, for a report. */
-  label: string;
 }
 
 /** Like openOwnRedis; `supervisor` stops it. */
@@ -56,13 +54,13 @@ export async function superviseMongo({ supervisor, ...options }: SupervisedStore
   const given = process.env['MONGODB_URI'] ?? '';
   if (given !== '') return useGiven(given, supervisor);
   const mongo = supervisor.adopt('MongoDB', await openOwnMongo({ ...options, signal: supervisor.signal }));
-  return { uri: mongo.url, pid: mongo.pid, label: mongo.kind };
+  return { uri: mongo.url, pid: mongo.pid };
 }
 
 function useGiven(given: string, supervisor: Supervisor): MongoInUse {
   const { uri, database, drop } = ownDatabase(given, 'parley');
   supervisor.defer(`the database ${database}`, drop);
-  return { uri, pid: undefined, label: `the server of MONGODB_URI, database ${database}` };
+  return { uri, pid: undefined };
 }
 
 /** A separate database in a server that somebody else runs. */

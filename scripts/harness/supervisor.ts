@@ -65,7 +65,7 @@ export function createSupervisor(log: Log) {
       watch(options.name, process);
     },
     /** Registers a final step, to run after all processes that are taken over later have ended. */
-    defer: (name: string, close: () => Promise<unknown>): void => {
+    defer: (name: string, close: () => unknown): void => {
       closer.defer(name, close, NO_LIMIT);
     },
     /** Stops everything in reverse; safe to call once `ended` has resolved or a start has failed. */

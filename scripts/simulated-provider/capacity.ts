@@ -21,10 +21,10 @@ export interface Capacity {
   /** Counts a call, and says so in the answer's headers. Returns the seconds until it may be tried again; 0: it is let in. */
   admit(model: string, settings: Settings, tokens: number, res: ServerResponse): number;
   /**
-   * Starts the answer as soon as a slot is free; `onLeft`: the caller has left before. The slot is free again when the
-   * answer has ended.
+   * Starts the answer as soon as a slot is free, unless the caller has left by then. The slot is free again when the answer
+   * has ended.
    */
-  start(model: string, settings: Settings, res: ServerResponse, answer: () => void, onLeft: () => void): void;
+  start(model: string, settings: Settings, res: ServerResponse, answer: () => void): void;
   reset(): void;
 }
 
@@ -72,7 +72,7 @@ export function createCapacity(): Capacity {
       return wait;
     },
 
-    start(model, { slots }, res, answer, onLeft) {
+    start(model, { slots }, res, answer) {
       if (slots === null) {
         answer();
         return;
@@ -93,9 +93,7 @@ export function createCapacity(): Capacity {
       own.queue.push(begin);
       res.once('close', () => {
         const index = own.queue.indexOf(begin);
-        if (index === -1) return;
-        own.queue.splice(index, 1);
-        onLeft();
+        if (index !== -1) own.queue.splice(index, 1);
       });
     },
 

@@ -10,7 +10,8 @@ import { fingerprintOf, planAnswer } from './plan-answer.ts';
 import type { Dialect, Reply } from './reply.ts';
 import { sendComplete, sendStream } from './send-answer.ts';
 import { createSchedule } from './schedule.ts';
-import type { Stats } from './stats.ts';
+import type { FailureMode } from './settings.ts';
+import type { CallBook, Stats } from './stats.ts';
 import { countPromptTokens } from './tokens.ts';
 
 const REQUEST_ID_LENGTH_MAX = 200;
@@ -32,6 +33,7 @@ export function createChatCompletions(models: ModelSettings, stats: Stats) {
     const promptTokens = countPromptTokens(request);
     const book = stats.begin({ requestId, promptTokens, messages: request.received });
     const failure = failures.next(settings, failureKey);
+    endWith(res, book, failure);
     if (failure === 'status') {
       book.end('failed');
       sendFailure(res, settings.status, settings.retryAfter);
@@ -66,9 +68,7 @@ export function createChatCompletions(models: ModelSettings, stats: Stats) {
       if (request.stream) sendStream(reply, request.includeUsage);
       else sendComplete(reply);
     };
-    capacity.start(request.model, settings, res, send, () => {
-      book.end('aborted');
-    });
+    capacity.start(request.model, settings, res, send);
   }
 
   async function embed(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -77,6 +77,7 @@ export function createChatCompletions(models: ModelSettings, stats: Stats) {
     const requestId = readRequestId(req);
     const promptTokens = countInputTokens(request.inputs);
     const book = stats.begin({ requestId, promptTokens, messages: request.inputs });
+    endWith(res, book, 'none');
     const fails = failures.next(settings, `${requestId ?? ''}|${request.model}`) !== 'none';
     const wait = fails ? 0 : capacity.admit(request.model, settings, promptTokens, res);
     if (fails || wait > 0) {
@@ -84,15 +85,11 @@ export function createChatCompletions(models: ModelSettings, stats: Stats) {
       sendFailure(res, fails ? settings.status : 429, fails ? settings.retryAfter : wait);
       return;
     }
-    const schedule = createSchedule(settings);
+    const schedule = createSchedule(settings, res);
     const send = () => {
       book.end('completed');
       sendEmbeddings(res, name, request, promptTokens);
     };
-    res.on('close', () => {
-      schedule.cancel();
-      book.end('aborted');
-    });
     if (!schedule.waits(0, send)) send();
   }
 
@@ -104,6 +101,13 @@ export function createChatCompletions(models: ModelSettings, stats: Stats) {
       capacity.reset();
     },
   };
+}
+
+/** A caller that leaves ends its call; a stalled one has failed. */
+function endWith(res: ServerResponse, book: CallBook, failure: FailureMode): void {
+  res.once('close', () => {
+    book.end(failure === 'stall' ? 'failed' : 'aborted');
+  });
 }
 
 function readRequestId(req: IncomingMessage): string | null {

@@ -47,6 +47,13 @@ export function resetConnection(res: ServerResponse): void {
   res.socket?.resetAndDestroy();
 }
 
+/** The `type` and `code` of OpenAI's errors. */
+const KINDS: Readonly<Record<number, { type?: string; code: string }>> = {
+  401: { code: 'invalid_api_key' },
+  402: { type: 'insufficient_quota', code: 'insufficient_quota' },
+  429: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+};
+
 /** Sends an error as the protocol of the request has it: Anthropic's clients tell it from an answer by its `type`. */
 export function sendError(
   res: ServerResponse,
@@ -55,23 +62,7 @@ export function sendError(
   param: string | null = null,
   headers: Readonly<Record<string, number>> = {},
 ): void {
-  const body = errorBody(status, message, param);
+  const { type = status >= 500 ? 'server_error' : 'invalid_request_error', code = null } = KINDS[status] ?? {};
+  const body = { error: { message, type, param, code } };
   sendJson(res, status, res.req.url?.startsWith('/v1/messages') === true ? { type: 'error', ...body } : body, headers);
 }
-
-function errorBody(status: number, message: string, param: string | null): object {
-  return {
-    error: { message, type: ERROR_TYPES[status] ?? defaultType(status), param, code: ERROR_CODES[status] ?? null },
-  };
-}
-
-function defaultType(status: number): string {
-  return status >= 500 ? 'server_error' : 'invalid_request_error';
-}
-
-const ERROR_TYPES: Readonly<Record<number, string>> = { 402: 'insufficient_quota', 429: 'rate_limit_error' };
-const ERROR_CODES: Readonly<Record<number, string>> = {
-  401: 'invalid_api_key',
-  402: 'insufficient_quota',
-  429: 'rate_limit_exceeded',
-};

@@ -3,7 +3,7 @@
  * every call as `--defaults 'first_token_ms=200&chunk_ms=20'` (scripts/simulated-provider/settings.ts).
  */
 import { parseArgs } from 'node:util';
-import { errorCodeOf } from '../../shared/http/resolve-name.ts';
+import { findPortFaults } from '../embedded/ports.ts';
 import { readArguments } from '../harness/read-arguments.ts';
 import { parseSettingsQuery } from './settings.ts';
 import { createSimulatedProvider } from './simulated-provider.ts';
@@ -28,9 +28,9 @@ async function main(): Promise<void> {
   const host = process.env['HOST'] ?? '127.0.0.1';
   const port = readPort(process.env['PROVIDER_PORT']);
   const provider = createSimulatedProvider({ defaults: read.options });
-  const { url } = await provider.listen(port, host).catch((error: unknown) => {
-    throw new Error(explainListenError(error, host, port), { cause: error });
-  });
+  const [fault] = await findPortFaults([{ setting: 'PROVIDER_PORT', port, host }]);
+  if (fault !== undefined) throw new Error(fault.sentence);
+  const { url } = await provider.listen(port, host);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
       void provider.close();
@@ -46,14 +46,6 @@ function readPort(text: string | undefined): number {
     throw new Error('PROVIDER_PORT must be a whole number from 0 to 65535.');
   }
   return port;
-}
-
-function explainListenError(error: unknown, host: string, port: number): string {
-  const code = errorCodeOf(error);
-  if (code === 'EADDRINUSE') {
-    return `Port ${port} on ${host} is in use: stop the program that listens there or set PROVIDER_PORT to another port.`;
-  }
-  return `The simulated provider cannot listen on ${host}:${port} (${code === '' ? 'unknown error' : code}): set HOST and PROVIDER_PORT to an address of this machine.`;
 }
 
 main().catch((error: unknown) => {

@@ -7,6 +7,7 @@ import type { ModelSettings } from './model-settings.ts';
 import { MESSAGES } from './messages-format.ts';
 import { moderate, parseModerationRequest } from './moderate.ts';
 import { COMPLETIONS } from './openai-format.ts';
+import { createSchedule } from './schedule.ts';
 import { SettingsError } from './settings.ts';
 import type { Stats } from './stats.ts';
 
@@ -47,7 +48,7 @@ export function createRoutes(deps: RouteDeps): (req: IncomingMessage, res: Serve
   }
 
   return (req, res) => {
-    const [path = '', query = ''] = splitOnce(req.url ?? '');
+    const [path = '', query = ''] = (req.url ?? '').split('?', 2);
     route(req, res, path, query).catch((error: unknown) => {
       if (path.startsWith('/v1/')) stats.rejected();
       sendFault(res, error);
@@ -103,14 +104,7 @@ async function answerModeration(deps: RouteDeps, req: IncomingMessage, res: Serv
     if (settings.moderationStatus !== 200) sendFailure(res, settings.moderationStatus, settings.retryAfter);
     else sendJson(res, 200, { id: 'modr-sim', model: name, results: inputs.map(moderate) });
   };
-  if (settings.moderationMs === 0) {
-    send();
-    return;
-  }
-  const timer = setTimeout(send, settings.moderationMs);
-  res.on('close', () => {
-    clearTimeout(timer);
-  });
+  if (!createSchedule({ firstTokenMs: settings.moderationMs, chunkMs: 0 }, res).waits(0, send)) send();
 }
 
 function sendRequest(stats: Stats, path: string, res: ServerResponse): void {
@@ -139,9 +133,4 @@ function sendFault(res: ServerResponse, error: unknown): void {
     console.error(error);
     sendError(res, 500, 'The simulated provider has a bug; its standard error shows where.');
   }
-}
-
-function splitOnce(url: string): readonly string[] {
-  const mark = url.indexOf('?');
-  return mark === -1 ? [url] : [url.slice(0, mark), url.slice(mark + 1)];
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Settings } from './settings.ts';
 
 /** Anything due within this time counts as due, because timers use whole milliseconds. */
@@ -8,12 +9,18 @@ export interface Schedule {
   /** False if the delta is due; otherwise calls `act` when it is. */
   waits(deltaIndex: number, act: () => void): boolean;
   after(delayMs: number, act: () => void): void;
-  cancel(): void;
 }
 
-export function createSchedule({ firstTokenMs, chunkMs }: Pick<Settings, 'firstTokenMs' | 'chunkMs'>): Schedule {
+/** Ends when the caller has left. */
+export function createSchedule(
+  { firstTokenMs, chunkMs }: Pick<Settings, 'firstTokenMs' | 'chunkMs'>,
+  res: ServerResponse,
+): Schedule {
   const startedAt = performance.now();
   let timer: NodeJS.Timeout | undefined;
+  res.once('close', () => {
+    clearTimeout(timer);
+  });
   return {
     waits(deltaIndex, act) {
       if (firstTokenMs === 0 && chunkMs === 0) return false;
@@ -24,9 +31,6 @@ export function createSchedule({ firstTokenMs, chunkMs }: Pick<Settings, 'firstT
     },
     after(delayMs, act) {
       timer = setTimeout(act, delayMs);
-    },
-    cancel() {
-      clearTimeout(timer);
     },
   };
 }

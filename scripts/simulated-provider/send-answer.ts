@@ -6,16 +6,12 @@ import type { Schedule } from './schedule.ts';
 
 /** Sends the answer as one JSON body, when a stream would have sent its last text. */
 export function sendComplete(reply: Reply): void {
-  const { res, answers, settings, failure, book } = reply;
-  const schedule = createSchedule(settings);
+  const { res, answers, settings, failure } = reply;
+  const schedule = createSchedule(settings, res);
   const send = (): void => {
     if (breaksOff(failure)) breakBody(reply, schedule);
     else finish(reply);
   };
-  res.on('close', () => {
-    schedule.cancel();
-    book.end(failure === 'stall' ? 'failed' : 'aborted');
-  });
   if (!schedule.waits(Math.max(0, ...answers.map(({ deltas }) => deltas.length - 1)), send)) send();
 }
 
@@ -60,11 +56,7 @@ const MALFORMED_EVENT = 'data: {"id":"malformed on purpose","choices":[{"index":
 /** Streams the answer, with usage if it was requested. */
 export function sendStream(reply: Reply, includeUsage: boolean): void {
   const { res, settings, failure, book } = reply;
-  const schedule = createSchedule(settings);
-  res.on('close', () => {
-    schedule.cancel();
-    book.end(failure === 'stall' ? 'failed' : 'aborted');
-  });
+  const schedule = createSchedule(settings, res);
   if (breaksOff(failure) && settings.failAfter < 0) {
     failBeforeHead(reply);
     return;

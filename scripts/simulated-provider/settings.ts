@@ -77,67 +77,50 @@ type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
 /** The same settings under the names used in code (`firstTokenMs`). */
 export type Settings = { readonly [Name in keyof SettingsByName as CamelCase<Name>]: SettingsByName[Name] };
 
-/** The values that apply if nothing else is given. */
-const BUILT_IN_SETTINGS: Readonly<SettingsByName> = Object.freeze({
-  first_token_ms: 0,
-  chunk_ms: 0,
-  chunks: null,
-  fail: 'none',
-  status: 500,
-  retry_after: null,
-  fail_rate: 1,
-  fail_after: 0,
-  fail_times: null,
-  slots: null,
-  rpm: null,
-  tpm: null,
-  words: null,
-  tokens: null,
-  text: null,
-  echo: false,
-  show: false,
-  finish_reason: null,
-  json: 'valid',
-  usage: 'chunk',
-  moderation_status: 200,
-  moderation_ms: 0,
-});
-
 const whole = (min: number, max: number) => Joi.number().integer().min(min).max(max).allow(null);
 const yesOrNo = () => Joi.boolean().truthy(1, '1').falsy(0, '0').allow(null);
 const errorStatus = () => whole(400, 599);
 
-const settingsSchema = Joi.object<SettingsInput>({
-  first_token_ms: whole(0, DELAY_MS_MAX),
-  chunk_ms: whole(0, DELAY_MS_MAX),
-  chunks: whole(1, LENGTH_MAX),
-  fail: Joi.valid(...FAILURE_MODES, null),
-  status: errorStatus(),
-  retry_after: whole(0, 86_400),
-  fail_rate: Joi.number().min(0).max(1).allow(null),
-  fail_after: whole(-1, LENGTH_MAX),
-  fail_times: whole(0, LENGTH_MAX),
-  slots: whole(1, LENGTH_MAX),
-  rpm: whole(1, LENGTH_MAX),
-  tpm: whole(1, 1_000_000_000),
-  words: whole(1, LENGTH_MAX),
-  tokens: whole(1, LENGTH_MAX),
-  text: Joi.string().allow('', null),
-  echo: yesOrNo(),
-  show: yesOrNo(),
-  finish_reason: Joi.string()
-    .pattern(/^[a-z_]{1,40}$/, 'lower-case letters and underscores')
-    .allow(null),
-  json: Joi.valid(...JSON_ANSWERS, null),
-  usage: Joi.valid(...USAGE_SHAPES, null),
-  moderation_status: errorStatus().allow(200),
-  moderation_ms: whole(0, DELAY_MS_MAX),
-})
+/** The value that applies if nothing else is given, and what else may be given. */
+const TABLE: { readonly [Name in keyof SettingsByName]: readonly [SettingsByName[Name], Joi.Schema] } = {
+  first_token_ms: [0, whole(0, DELAY_MS_MAX)],
+  chunk_ms: [0, whole(0, DELAY_MS_MAX)],
+  chunks: [null, whole(1, LENGTH_MAX)],
+  fail: ['none', Joi.valid(...FAILURE_MODES, null)],
+  status: [500, errorStatus()],
+  retry_after: [null, whole(0, 86_400)],
+  fail_rate: [1, Joi.number().min(0).max(1).allow(null)],
+  fail_after: [0, whole(-1, LENGTH_MAX)],
+  fail_times: [null, whole(0, LENGTH_MAX)],
+  slots: [null, whole(1, LENGTH_MAX)],
+  rpm: [null, whole(1, LENGTH_MAX)],
+  tpm: [null, whole(1, 1_000_000_000)],
+  words: [null, whole(1, LENGTH_MAX)],
+  tokens: [null, whole(1, LENGTH_MAX)],
+  text: [null, Joi.string().allow('', null)],
+  echo: [false, yesOrNo()],
+  show: [false, yesOrNo()],
+  finish_reason: [
+    null,
+    Joi.string()
+      .pattern(/^[a-z_]{1,40}$/, 'lower-case letters and underscores')
+      .allow(null),
+  ],
+  json: ['valid', Joi.valid(...JSON_ANSWERS, null)],
+  usage: ['chunk', Joi.valid(...USAGE_SHAPES, null)],
+  moderation_status: [200, errorStatus().allow(200)],
+  moderation_ms: [0, whole(0, DELAY_MS_MAX)],
+};
+const BUILT_IN = Object.fromEntries(Object.entries(TABLE).map(([name, [value]]) => [name, value]));
+
+const settingsSchema = Joi.object<SettingsInput>(
+  Object.fromEntries(Object.entries(TABLE).map(([name, [, schema]]) => [name, schema])),
+)
   .required()
   .label('The settings')
   .messages({
     'object.base': '{#label} must be a JSON object',
-    'object.unknown': `{#label} is not a setting; there are ${Object.keys(BUILT_IN_SETTINGS).join(', ')}`,
+    'object.unknown': `{#label} is not a setting; there are ${Object.keys(TABLE).join(', ')}`,
   });
 
 /** Thrown for unusable settings; the message is one sentence that names the setting. */
@@ -163,7 +146,7 @@ export function parseSettingsQuery(query: string): SettingsInput {
 
 /** Merges layers of settings, of which later ones win; null changes nothing. */
 export function mergeSettings(...layers: readonly SettingsInput[]): SettingsByName {
-  const merged: Record<string, unknown> = { ...BUILT_IN_SETTINGS };
+  const merged: Record<string, unknown> = { ...BUILT_IN };
   for (const layer of layers) {
     for (const [name, value] of Object.entries(layer)) if (value !== null) merged[name] = value;
   }

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { createChatCompletions } from './chat-completions.ts';
 import { createModelSettings } from './model-settings.ts';
 import { createRoutes } from './routes.ts';
@@ -24,16 +26,12 @@ export function createSimulatedProvider({ defaults = {} }: { defaults?: Settings
 
   return {
     /** Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`). */
-    listen: (port = 0, host = '127.0.0.1') =>
-      new Promise<{ port: number; url: string }>((resolve, reject) => {
-        server.once('error', reject);
-        server.listen({ port, host, backlog: BACKLOG }, () => {
-          server.off('error', reject);
-          const address = server.address();
-          const taken = typeof address === 'object' && address !== null ? address.port : port;
-          resolve({ port: taken, url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}` });
-        });
-      }),
+    async listen(port = 0, host = '127.0.0.1'): Promise<{ port: number; url: string }> {
+      await once(server.listen({ port, host, backlog: BACKLOG }), 'listening');
+      // A TCP server that listens has such an address.
+      const { port: taken } = server.address() as AddressInfo;
+      return { port: taken, url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}` };
+    },
     /** Closes at once, including open streams. Safe to repeat. */
     close: () =>
       new Promise<void>((resolve) => {

@@ -2,16 +2,11 @@ import { createHash } from 'node:crypto';
 
 import type { Log } from '../embedded/run-step.ts';
 import type { AdminApi } from '../harness/admin-api.ts';
+import { RATES } from '../harness/start-processes.ts';
 import type { ServedModel } from './model-server.ts';
 import type { AnswerSettings, StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
 
-/** The default rates of docs/spec.md#price, in credits per token. */
-export const RATES = {
-  mobius: { prompt: 1, completion: 1 },
-  oloid: { prompt: 4, completion: 4 },
-  embedding: { prompt: 0.1, completion: 0 },
-} as const;
 type DemoTier = keyof typeof RATES;
 
 const CONTEXT_WINDOW = 128_000;

@@ -18,13 +18,14 @@ import type { MongoConnection } from '../../shared/mongo/connection.ts';
 import { requestLogModel } from '../../shared/mongo/requests/request-log.ts';
 import type { RequestLogRow } from '../../shared/mongo/requests/request-log.ts';
 import { tenantModel } from '../../shared/mongo/tenants/tenant-repository.ts';
-import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
 import { createKeyspace } from '../../shared/redis/keyspace.ts';
 import { createAccountStore } from '../../shared/redis/stores/account-store.ts';
 import type { AccountStore } from '../../shared/redis/stores/account-store.ts';
+import { withRedis } from '../embedded/redis.ts';
 import type { AdminApi } from '../harness/admin-api.ts';
 import { callJson } from '../harness/http.ts';
-import { RATES, SIMULATED_MODEL } from './demo-routes.ts';
+import { RATES } from '../harness/start-processes.ts';
+import { SIMULATED_MODEL } from './demo-routes.ts';
 
 const HOUR_MS = 3_600_000;
 const HOURS = 7 * 24;
@@ -205,14 +206,12 @@ export async function playWeekInto(
   { REDIS_URL, MONGODB_URI }: { REDIS_URL: string; MONGODB_URI: string },
   week: Omit<DemoWeek, 'mongo' | 'accounts'>,
 ): Promise<void> {
-  const redis = createRedis(REDIS_URL, 'producer');
-  redis.on('error', () => undefined);
   const mongo = await connectMongo(MONGODB_URI);
   try {
-    await connectRedis(redis);
-    await playWeek({ ...week, mongo, accounts: createAccountStore(redis, createKeyspace()) });
+    await withRedis(REDIS_URL, (redis) =>
+      playWeek({ ...week, mongo, accounts: createAccountStore(redis, createKeyspace()) }),
+    );
   } finally {
-    redis.disconnect();
     await mongo.close();
   }
 }

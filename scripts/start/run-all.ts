@@ -8,6 +8,7 @@ import { findPortFaults } from '../embedded/ports.ts';
 import { prepareLocalModel } from '../embedded/local-model.ts';
 import type { Log } from '../embedded/run-step.ts';
 import { createAdminApi } from '../harness/admin-api.ts';
+import { endOnSignals, explain } from '../harness/run-supervised.ts';
 import { renderBanner } from './banner.ts';
 import { demoProviders, ensureRoutes } from './demo-routes.ts';
 import type { DemoProvider } from './demo-routes.ts';
@@ -23,7 +24,7 @@ import { credentialsSettings, loadState, saveState } from './state.ts';
 import type { StartState } from './state.ts';
 import { startStores } from './stores.ts';
 import { createSupervisor } from '../harness/supervisor.ts';
-import type { End, Supervisor } from '../harness/supervisor.ts';
+import type { Supervisor } from '../harness/supervisor.ts';
 
 /** When a stop takes longer than this, the user is told what it waits for. */
 const STOP_NOTICE_MS = 3_000;
@@ -44,10 +45,10 @@ export async function runAll(given: Environment, args: string[], print: Log): Pr
   try {
     const settings = readSettings(given, args);
     await bringUp(supervisor, settings, log, print);
-    const end = await supervisor.ended;
-    exitCode = tell(end);
+    await supervisor.ended;
+    exitCode = await explain(supervisor, undefined);
   } catch (error) {
-    exitCode = tell(await endOf(supervisor, error));
+    exitCode = await explain(supervisor, error);
   }
   await closeWithNotice(supervisor, log);
   return exitCode;
@@ -60,7 +61,7 @@ async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log
     await closeToOthers(dataDir, log);
     return lockDataDir(dataDir);
   });
-  supervisor.defer('the lock', () => lock.release());
+  supervisor.defer('the lock', lock.release);
   await assertPorts(settings, { waits: lock.isTakenOver, signal: supervisor.signal, log });
 
   const stateFile = join(dataDir, 'start.json');
@@ -129,7 +130,8 @@ async function usable<T>(dataDir: string, use: () => Promise<T>): Promise<T> {
   try {
     return await use();
   } catch (error) {
-    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    // SQLite, which keeps the lock, has codes of its own.
+    if (!(error instanceof Error && ('syscall' in error || 'errcode' in error))) throw error;
     throw new Error(
       `${dataDir} cannot be used (${error.message}): make room in it, or set DATA_DIR to a folder that belongs to you.`,
       { cause: error },
@@ -162,9 +164,9 @@ async function closeToOthers(dataDir: string, log: Log): Promise<void> {
   });
 }
 
-async function lockDataDir(dataDir: string) {
+function lockDataDir(dataDir: string) {
   try {
-    return await acquireLock(join(dataDir, 'start.lock'));
+    return acquireLock(join(dataDir, 'start.lock'));
   } catch (error) {
     if (!(error instanceof LockHeldError)) throw error;
     throw new Error(
@@ -202,35 +204,20 @@ async function prepareDemo(
   }
 }
 
-/** The first signal asks for the end, a second one enforces it. */
 function listenForEnd(supervisor: Supervisor, print: Log): void {
-  const onSignal = () => {
-    if (supervisor.signal.aborted) {
-      print('\nEnding everything at once.');
-      supervisor.killAll();
-      process.exit(1);
-    }
+  const onFirst = () => {
     print('\nStopping ...');
-    supervisor.requestEnd({ exitCode: 0 });
+    return { exitCode: 0 };
   };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  endOnSignals(supervisor, onFirst, () => {
+    print('\nEnding everything at once.');
+  });
   // scripts/launch.mjs was killed, or whoever reads the log has gone.
   const onLoss = () => {
     supervisor.requestEnd({ exitCode: 1 });
   };
   process.on('disconnect', onLoss);
   process.stdout.on('error', onLoss);
-}
-
-/** An interruption is what the user asked for; anything else is told, without a stack trace. */
-function endOf(supervisor: Supervisor, error: unknown): Promise<End> {
-  if (supervisor.signal.aborted) return supervisor.ended;
-  return Promise.resolve({ exitCode: 1, sentence: error instanceof Error ? error.message : String(error) });
-}
-
-function tell({ exitCode, sentence }: End): number {
-  if (sentence !== undefined) process.stderr.write(`\n${sentence}\n`);
-  return exitCode;
 }
 
 async function closeWithNotice(supervisor: Supervisor, log: Log): Promise<void> {

@@ -1,8 +1,7 @@
 import { startMongo } from '../embedded/mongo.ts';
-import { startRedis } from '../embedded/redis.ts';
+import { startRedis, withRedis } from '../embedded/redis.ts';
 import type { Log } from '../embedded/run-step.ts';
 import { connectMongo } from '../../shared/mongo/connection.ts';
-import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
 import { createKeyspace } from '../../shared/redis/keyspace.ts';
 import { assertSuitable } from '../../shared/redis/server-check.ts';
 import type { StartSettings } from './settings.ts';
@@ -19,7 +18,7 @@ export async function startStores(
   const { REDIS_URL: givenRedis, MONGODB_URI: givenMongo } = env;
   if (givenRedis !== undefined) {
     // Also uses the other settings for Redis, such as the sentinels' password.
-    await assertRedis(config.redis.url);
+    await withRedis(config.redis.url, (client) => assertSuitable(client, createKeyspace()));
     log('Redis: the server of REDIS_URL');
   }
   if (givenMongo !== undefined) {
@@ -31,16 +30,4 @@ export async function startStores(
     REDIS_URL: givenRedis ?? supervisor.adopt('Redis', await startRedis({ ...options, password })).url,
     MONGODB_URI: givenMongo ?? supervisor.adopt('MongoDB', await startMongo(options)).url,
   };
-}
-
-async function assertRedis(url: string): Promise<void> {
-  const client = createRedis(url, 'producer');
-  // `connectRedis` reports the reason in its own error.
-  client.on('error', () => undefined);
-  try {
-    await connectRedis(client);
-    await assertSuitable(client, createKeyspace());
-  } finally {
-    client.disconnect();
-  }
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { acquireLock } from '../../scripts/embedded/lock-file.ts';
 import { freePort } from '../../scripts/embedded/ports.ts';
 import { startRedis } from '../../scripts/embedded/redis.ts';
 import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
@@ -219,8 +220,8 @@ describe('a process that cannot start', () => {
     // A TCP server that listens has such an address.
     const { port } = left.address() as AddressInfo;
     const killed = join(dataDir, 'killed');
-    await mkdir(killed);
-    await writeFile(join(killed, 'start.lock'), JSON.stringify({ pid: process.pid, startedAt: 'before' }));
+    // No process has so high a pid.
+    acquireLock(join(killed, 'start.lock')).handTo(2 ** 30);
     // What it fails of behind the ports.
     const redis = { REDIS_URL: `redis://127.0.0.1:${closedPort}` };
     const own = { ...redis, DATA_DIR: killed, PORT: String(port), PROVIDER_PORT: String(await freePort()) };

@@ -72,11 +72,11 @@ describe('a server process', () => {
   it('holds the lock of its data until it has ended, and keeps a second one from opening them', async () => {
     const lockFile = join(folder.path, 'server.lock');
     const server = await startServer(serverOf('exec sleep 60', { lockFile }));
-    expect(await lockHolder(lockFile)).toBe(server.pid);
+    expect(lockHolder(lockFile)).toBe(server.pid);
     const second = startServer(serverOf('exec sleep 60', { lockFile, stopTimeoutMs: 100 }));
     await expect(second).rejects.toThrow(`process ${server.pid} uses the data in ${folder.path}`);
     await server.stop();
-    expect(await lockHolder(lockFile)).toBeUndefined();
+    expect(lockHolder(lockFile)).toBeUndefined();
   });
 
   it('ends when the process that started it is killed with SIGKILL', async () => {

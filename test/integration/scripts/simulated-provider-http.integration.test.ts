@@ -88,7 +88,7 @@ describe('the server', () => {
   });
 
   it.each([
-    [1, () => ({ PROVIDER_PORT: new URL(url).port }), '', /^Port \d+ on 127\.0\.0\.1 is in use: stop .*\.\n$/],
+    [1, () => ({ PROVIDER_PORT: new URL(url).port }), '', /^Port \d+ \(PROVIDER_PORT\) is in use: stop .*\.\n$/],
     [1, () => ({ PROVIDER_PORT: 'high' }), '', /^PROVIDER_PORT must be a whole number from 0 to 65535\.\n$/],
     [2, () => ({ PROVIDER_PORT: '0' }), 'chunks=0', /^chunks must be greater than or equal to 1\.\n\nnpm run /],
   ])('refuses to start with a sentence and exit code %d, case %#', async (code, env, defaults, sentence) => {

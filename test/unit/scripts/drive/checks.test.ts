@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { compareDrive } from '../../../../scripts/drive/checks.ts';
-import type { Driven } from '../../../../scripts/drive/checks.ts';
+import type { Driven } from '../../../../scripts/drive/drive.ts';
 import type { TurnRecord } from '../../../../scripts/drive/chat-client.ts';
 import type { RequestDetail } from '../../../../scripts/simulated-provider/stats.ts';
 
@@ -20,7 +20,6 @@ function recordOf(turn: number, changes: Partial<TurnRecord> = {}): TurnRecord {
     conversation: '81',
     entityId: 'drive-1-81',
     turn,
-    turns: 2,
     stream: false,
     submitted: [{ role: 'user', content: `Question ${turn}` }],
     ...changes,
@@ -47,15 +46,15 @@ const assistant = (content: string) => ({ role: 'assistant', content });
 const WHOLE = [user('Question 1'), assistant('Answer 1'), user('Question 2')];
 const RECORDS = [recordOf(1), recordOf(2)];
 
-const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 2 } };
+const BOOKED = { entries: 2, tokens: 30, chargedMicro: 30_000_000, fallenMicro: 30_000_000 };
 const SOUND = new Map([
   ['req_1', detailOf([])],
   ['req_2', detailOf(WHOLE)],
 ]);
 
 /** The checks that fail. */
-function faultsOf(changes: Partial<Driven> = {}, book: Parameters<typeof compareDrive>[1] = SOUND): string[] {
-  const checks = compareDrive({ records: RECORDS, planned: 2, rates: RATES, charged: 30, ...changes }, book);
+function faultsOf(changes: Partial<Driven & typeof BOOKED> = {}, book = SOUND): string[] {
+  const checks = compareDrive({ records: RECORDS, planned: 2, ...changes }, { ...BOOKED, ...changes }, book);
   return checks.filter(({ passed }) => !passed).map(({ text }) => text);
 }
 
@@ -101,10 +100,13 @@ describe('compareDrive', () => {
     ]);
   });
 
-  it('compares the charge with what the provider counted, at the rates of each tier', () => {
+  it('compares the ledger and the balance with what the provider counted, at the rates of each tier', () => {
     const records = [recordOf(1), recordOf(2, { model: 'oloid' })];
 
-    expect(faultsOf({ records, charged: 65.000_000_000_1 })).toEqual([]);
-    expect(faultsOf({ records, charged: 64 })).toEqual([expect.stringContaining('(65 credits)')]);
+    expect(faultsOf({ records, chargedMicro: 75_000_000, fallenMicro: 75_000_000 })).toEqual([]);
+    expect(faultsOf({ records, chargedMicro: 75_000_000, fallenMicro: 0 })).toEqual([
+      expect.stringMatching(/75000000 micro-credits\): not so for the balance, which fell by 0$/),
+    ]);
+    expect(faultsOf({ entries: 3, tokens: 29 })).toEqual([expect.stringContaining('3 entries; 29 tokens')]);
   });
 });
