@@ -2,6 +2,8 @@ import prettier from 'eslint-config-prettier';
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
+import { importRules } from './import-rules.js';
+
 /** A spread of a literal only packs several lines into one, with a type around it (`as const`) or without. */
 const LITERAL = ':matches(ObjectExpression, ArrayExpression)';
 const TYPED = ':matches(TSAsExpression, TSSatisfiesExpression)';
@@ -24,6 +26,7 @@ export default defineConfig(
       'node_modules/',
     ],
   },
+  { plugins: { house: { rules: { imports: importRules } } }, rules: { 'house/imports': 'error' } },
   {
     files: ['**/*.{ts,tsx}'],
     extends: [tseslint.configs.strictTypeChecked, prettier],

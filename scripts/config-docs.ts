@@ -5,13 +5,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import openapiTS, { astToString } from 'openapi-typescript';
-
 import { fieldUses } from '../api/chat/completions-body.ts';
 import { createAdminDocument } from '../api/openapi/admin-api.ts';
 import { createDocument } from '../api/openapi/public-api.ts';
 import { settings } from '../shared/config/settings.ts';
 import type { Setting } from '../shared/config/settings.ts';
+import { writeTypes } from './api-types.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -50,10 +49,6 @@ const byGroup = (heading: (group: string) => string, write: (setting: Setting) =
     .map(([group, rows]) => `${heading(group)}\n\n${Object.values(rows).map(write).join('')}\n`)
     .join('');
 
-/** The served document has passed through JSON. Whoever sends a request may leave out what has a default. */
-const typesOf = async (document: object, options = {}) =>
-  astToString(await openapiTS(JSON.stringify(document), options));
-
 /** The files as their sources have them. What tools read of the settings stays as it is: it has no row. */
 export function configDocs(): Record<string, string> {
   const write = (file: string, part: RegExp, text: string) =>
@@ -73,11 +68,11 @@ export function configDocs(): Record<string, string> {
   ]);
 }
 
-const apiTypes = async () => ({
-  'scripts/admin-api.d.ts': await typesOf(createAdminDocument()),
-  'console/public-api.d.ts': await typesOf(createDocument(), { defaultNonNullable: false }),
+const apiTypes = () => ({
+  'scripts/admin-api.d.ts': writeTypes(JSON.stringify(createAdminDocument())),
+  'console/public-api.d.ts': writeTypes(JSON.stringify(createDocument())),
 });
 
 if (import.meta.main)
-  for (const [file, text] of Object.entries(process.argv[2] === 'types' ? await apiTypes() : configDocs()))
+  for (const [file, text] of Object.entries(process.argv[2] === 'types' ? apiTypes() : configDocs()))
     writeFileSync(join(ROOT, file), text);

@@ -28,6 +28,8 @@ const LIMITS = {
   'functions over 80 lines': { limit: 0, goal: 10 },
   'functions over 50 lines': { limit: 68, goal: 70 },
   'files under 40 lines with one importer': { limit: 0, goal: 0 },
+  'cycles of imports': { limit: 0, goal: 0 },
+  'product files that no process imports': { limit: 0, goal: 0 },
   'pairs of folders that import each other': { limit: 7, goal: 10 },
   'interfaces with one factory': { limit: 15, goal: 26 },
   'uses of Pick': { limit: 144, goal: 150 },
@@ -35,9 +37,9 @@ const LIMITS = {
   decisions: { limit: 25, goal: 25 },
   'words of Markdown': { limit: 45_000, goal: 45_000 },
   'words of the README': { limit: 890, goal: 900 },
-  'lines of scripts': { limit: 9_500, goal: 8_000 },
+  'lines of scripts': { limit: 9_640, goal: 8_000 },
   'lines of tests': { limit: 75_025, goal: 60_000 },
-  'npm packages (without those of one platform)': { limit: 727, goal: 600 },
+  'npm packages (without those of one platform)': { limit: 598, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;
 
@@ -169,6 +171,27 @@ function measureImports(sources: Source[]): Partial<Record<Figure, number>> {
   };
 }
 
+/** Imports of all files, type-only ones included: their cycles, and the product that no `main.ts` reaches. */
+function measureGraph(): Partial<Record<Figure, number>> {
+  const reached = new Set<string>();
+  let cycles = 0;
+  const follow = (file: string, path: string[]): void => {
+    if (path.includes(file)) {
+      cycles += 1;
+      console.error(`Cycle: ${[...path.slice(path.indexOf(file)), file].join(' → ')}`);
+    }
+    if (reached.has(file) || !tracked.includes(file)) return;
+    reached.add(file);
+    for (const { fileName } of ts.preProcessFile(textOf(file)).importedFiles)
+      if (fileName.startsWith('.')) follow(join(dirname(file), fileName), [...path, file]);
+  };
+  for (const main of ['api/main.ts', 'workers/main.ts']) follow(main, []);
+  const unreached = product.filter((file) => file.endsWith('.ts') && !reached.has(file));
+  for (const file of unreached) console.error(`No process imports ${file}`);
+  for (const file of below(/^(?:api|workers|shared|scripts|test)\/.*\.(?:ts|mjs)$/u)) follow(file, []);
+  return { 'cycles of imports': cycles, 'product files that no process imports': unreached.length };
+}
+
 function measureCode(product: string[], sources: Source[]): Partial<Record<Figure, number>> {
   const inFolder = Map.groupBy(product, dirname);
   const importLines = new Map(sources.map((source) => [source.file, source.importLines]));
@@ -219,6 +242,7 @@ const figures = new Map<string, number | undefined>(
   Object.entries({
     ...measureFlow(sources),
     ...measureImports(sources),
+    ...measureGraph(),
     ...measureCode(product, sources),
     ...measureRest(),
   }),

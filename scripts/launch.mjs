@@ -85,11 +85,11 @@ function service(name, args) {
 }
 
 /** The console's own build, for browsers (docs/decisions/0025-toolchain.md). */
-const buildConsole = () => run(findNode(), [tool('vite'), 'build', 'console', '--logLevel', 'warn']);
+const buildConsole = () => script('console/build.ts', []);
 
 /** Where only production's packages are installed, the console is what `npm run build` has made, or is not there. */
 async function buildConsoleIfDue(args) {
-  if (isHelp(args) || !existsSync(join(BIN, 'vite')) || isFresh('console/dist/index.html', 'console', 'scripts'))
+  if (isHelp(args) || !existsSync(join(BIN, 'esbuild')) || isFresh('console/dist/index.html', 'console', 'scripts'))
     return 0;
   return buildConsole();
 }
@@ -127,7 +127,6 @@ async function check() {
     ['eslint', '.'],
     ['tsc', '--noEmit'],
     ['tsc', '--noEmit', '-p', 'console'],
-    ['depcruise', '--config', '.dependency-cruiser.cjs', ...SOURCES, 'scripts', 'test'],
     ['knip', '--no-progress'],
     ['jest', '--selectProjects', 'unit'],
   ];

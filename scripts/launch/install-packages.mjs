@@ -91,9 +91,16 @@ async function npm(...args) {
   if (code !== 0) throw new Failure(`npm ${args[0]} failed (exit code ${code}); its lines above say why.`);
 }
 
-/** The install script of the `node` package fetches the Node.js of this platform; it is the only script that is run. */
+/**
+ * The install script of the `node` package fetches the Node.js of this platform; it is the only script that is run. Nothing
+ * here compiles add-ons, whose headers are a third of that Node.js.
+ */
 export async function fetchNode() {
-  if (existsSync(join(ROOT, 'node_modules', 'node'))) await npm('rebuild', 'node', '--loglevel=error');
+  const folder = join(ROOT, 'node_modules', 'node');
+  if (!existsSync(folder)) return;
+  await npm('rebuild', 'node', '--loglevel=error');
+  const platform = `node-${process.platform}-${process.arch}`;
+  rmSync(join(folder, 'node_modules', platform, 'include'), { recursive: true, force: true });
 }
 
 /**

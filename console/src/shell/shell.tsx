@@ -2,8 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 
-import icon from '../styles/icon.svg';
-import { Icon } from '../ui/icon.tsx';
+import { Icon, Logo } from '../ui/icon.tsx';
 import type { IconName } from '../ui/icon.tsx';
 import { Toasts } from '../ui/toast.tsx';
 import { ThemeToggle } from './theme.tsx';
@@ -23,7 +22,7 @@ export interface NavGroup {
 
 const Brand = ({ face }: { face: string | undefined }) => (
   <Link href="/" class="brand">
-    <img src={icon} alt="" /> Parley {face !== undefined && <small>{face}</small>}
+    <Logo /> Parley {face !== undefined && <small>{face}</small>}
   </Link>
 );
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
-import icon from '../styles/icon.svg';
+import { Logo } from '../ui/icon.tsx';
 import { ErrorBox } from '../ui/parts.tsx';
 import { textOf } from '../ui/field.tsx';
 import { queries } from './api.ts';
@@ -43,7 +43,7 @@ export function SignIn({
     <main class="sign-in">
       <div class="row between">
         <span class="brand">
-          <img src={icon} alt="" /> Parley
+          <Logo /> Parley
         </span>
         <ThemeToggle />
       </div>

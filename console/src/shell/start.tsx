@@ -1,8 +1,3 @@
-import '../styles/tokens.css';
-import '../styles/base.css';
-import '../styles/shell.css';
-import '../styles/parts.css';
-
 import { QueryClientProvider } from '@tanstack/preact-query';
 import { render } from 'preact';
 import type { ComponentChild } from 'preact';

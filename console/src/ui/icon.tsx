@@ -35,3 +35,6 @@ export function Icon({ name }: { name: IconName }) {
     </svg>
   );
 }
+
+/** The page's own icon: only the build knows its address. */
+export const Logo = () => <img src={document.querySelector<HTMLLinkElement>('link[rel="icon"]')?.href} alt="" />;

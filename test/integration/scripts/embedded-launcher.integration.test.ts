@@ -173,7 +173,7 @@ describe('the launcher', () => {
 
   it('stops at the first check that fails and names it', async () => {
     await writeInstalled({});
-    for (const tool of ['prettier', 'eslint', 'tsc', 'depcruise', 'jest']) {
+    for (const tool of ['prettier', 'eslint', 'tsc', 'knip', 'jest']) {
       await writeProgram(join(clone.path, 'node_modules', '.bin'), tool, '');
     }
     for (const folder of ['api', 'shared']) await mkdir(join(clone.path, folder));
