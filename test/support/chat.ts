@@ -3,9 +3,9 @@ import type { Server } from 'node:http';
 import request from 'supertest';
 
 import type { TestService } from './service.ts';
-import { waitFor } from './wait-for.ts';
+import { waitFor, waitUntil } from './wait-for.ts';
 
-export { waitFor };
+export { waitFor, waitUntil };
 
 /** The least valid chat body. */
 export function chatOf(content: string, more: object = {}): object {

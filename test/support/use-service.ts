@@ -31,6 +31,16 @@ export function useStarted<T extends { close(): Promise<unknown> } | { quit(): P
   return lazily(started, name);
 }
 
+/** One for each test. */
+export function useEach<T extends { close(): Promise<unknown> }>(name: string, start: () => Promise<T>): T {
+  const started: Started<T> = { value: undefined };
+  beforeEach(async () => {
+    started.value = await start();
+  });
+  afterEach(() => started.value?.close());
+  return lazily(started, name);
+}
+
 /** Options that depend on what a hook has started come by a function. */
 export function useService(
   options: ServiceOptions | (() => ServiceOptions | Promise<ServiceOptions>) = {},

@@ -16,3 +16,12 @@ export async function waitFor<T>(
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
+
+/** Tries until `check` holds. */
+export async function waitUntil(
+  check: () => boolean | Promise<boolean>,
+  what: string,
+  timeoutMs?: number,
+): Promise<true> {
+  return waitFor(async () => ((await check()) ? (true as const) : undefined), what, timeoutMs);
+}

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { chatOf, errorOf, parseSse, postChat, postStream, waitFor } from '../../support/chat.ts';
+import { chatOf, errorOf, parseSse, postChat, postStream, waitFor, waitUntil } from '../../support/chat.ts';
 import { useService } from '../../support/use-service.ts';
 
 describe('a request after it was accepted', () => {
@@ -97,24 +97,14 @@ describe('a request after it was accepted', () => {
     const first = await postStream(service.app, key, chatOf('Hello', { metadata: { a: 1 } }));
     const text = String(first.body);
     const id = String(parseSse(text)[0]?.chunk?.['id']);
-    const blocks = text.split('\n\n').slice(0, -1);
+    const blocks = text.split(/(?<=\n\n)/);
 
     for (const position of [0, 1, 7, blocks.length - 1]) {
       const again = await get(key, `/chat/stream/${id}`).set('Last-Event-ID', String(position)).buffer(true);
-      expect(again.text).toBe(
-        blocks
-          .slice(position)
-          .map((block) => `${block}\n\n`)
-          .join(''),
-      );
+      expect(again.text).toBe(blocks.slice(position).join(''));
     }
     const bare = await get(key, `/chat/stream/${id}?starting_after=3`).buffer(true);
-    expect(bare.text).toBe(
-      blocks
-        .slice(3)
-        .map((block) => `${block}\n\n`)
-        .join(''),
-    );
+    expect(bare.text).toBe(blocks.slice(3).join(''));
     expect((await get(key, `/chat/stream/${id}`).set('Last-Event-ID', String(blocks.length))).status).toBe(204);
   });
 
@@ -159,7 +149,7 @@ describe('a request after it was accepted', () => {
     const { id, end } = await startStream(key);
     const keys = service.keyspace.shard(0);
     const sent = async () => Number(await service.redis.hget(keys.record(id), 'lastSeq'));
-    await waitFor(async () => ((await sent()) > 1 ? true : undefined), 'some text');
+    await waitUntil(async () => (await sent()) > 1, 'some text');
     const before = await rememberOf(keys.record(id), keys.stream(id));
     const position = await waitFor(async () => ((await sent()) > before.sent + 3 ? await sent() : undefined), 'more');
     await before.restore();
@@ -187,10 +177,7 @@ describe('a request after it was accepted', () => {
     service.provider.change({ chunks: 400, chunk_ms: 25 });
     const { key } = await service.startTenant();
     const { id, end } = await startStream(key);
-    await waitFor(
-      async () => ((await get(key, `/chat/${id}`)).body.timeline.first_token_at === null ? undefined : true),
-      'text',
-    );
+    await waitUntil(async () => (await get(key, `/chat/${id}`)).body.timeline.first_token_at !== null, 'text');
 
     const response = await cancel(key, id);
 

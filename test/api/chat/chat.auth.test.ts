@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { createApiKey } from '../../../shared/domain/api-key.ts';
-import { chatOf, postChat, postStream, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, postStream, waitFor, waitUntil } from '../../support/chat.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { useService, useTenant } from '../../support/use-service.ts';
 
@@ -57,11 +57,7 @@ describe('the Authorization header', () => {
     ['two keys with a comma', (key) => `Bearer ${key},${key}`],
     ['quotes', (key) => `Bearer "${key}"`],
     ['8,000 characters', (key) => `Bearer ${key.repeat(180)}`],
-    ['a key of another prefix', () => `Bearer ${createApiKey('abc', 'live', 'a'.repeat(26)).value}`],
     ['a wrong checksum', (key) => `Bearer ${key.slice(0, -1)}${key.endsWith('a') ? 'b' : 'a'}`],
-    ['a key cut short', (key) => `Bearer ${key.slice(0, -4)}`],
-    ['a key in capitals', (key) => `Bearer ${key.toUpperCase()}`],
-    ['a live key that claims to be a test key', (key) => `Bearer ${key.replace('_live_', '_test_')}`],
     ['an unknown key', () => `Bearer ${UNKNOWN}`],
     ['the administrator’s token', () => `Bearer an-administrator-token-of-tests-0123456789`],
   ])('the Authorization header is invalid with %s', async (_what, headerOf) => {
@@ -85,17 +81,6 @@ describe('the Authorization header', () => {
 });
 
 describe('a key', () => {
-  it('a key is refused once it has expired', async () => {
-    const { key, keyId } = await service.startTenant();
-    await service.models.keys.updateOne({ _id: keyId }, { expiresAt: Date.now() - 1 });
-
-    expect(refusalOf(await postChat(service.app, key, chatOf('Hi')))).toMatchObject({
-      status: 401,
-      code: 'expired_api_key',
-      type: 'authentication_error',
-    });
-  });
-
   it('expires while it is in use, though it is cached', async () => {
     const { tenantId } = await service.startTenant();
     const { body } = await service.admin('post', `/tenants/${tenantId}/keys`, { name: 'short', expires_in_seconds: 1 });
@@ -106,20 +91,7 @@ describe('a key', () => {
       const response = await send();
       return response.status === 200 ? undefined : response;
     }, 'the expiry');
-    expect(refusalOf(refused)).toMatchObject({ status: 401, code: 'expired_api_key' });
-  });
-
-  it('is refused by the first request after its revocation', async () => {
-    const { key, keyId, tenantId } = await service.startTenant();
-    expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
-
-    await service.admin('delete', `/tenants/${tenantId}/keys/${keyId}`);
-
-    for (const post of [postChat, postStream]) {
-      const response = await post(service.app, key, chatOf('Hi')).set('X-Forwarded-For', newAddress());
-      expect(response.status).toBe(401);
-    }
-    expect(refusalOf(await postChat(service.app, key, chatOf('Hi')))).toMatchObject({ code: 'invalid_api_key' });
+    expect(refusalOf(refused)).toMatchObject({ status: 401, code: 'expired_api_key', type: 'authentication_error' });
   });
 
   it('without the scope is told so, of a suspended tenant, too', async () => {
@@ -141,8 +113,8 @@ describe('a key', () => {
     await service.admin('patch', `/tenants/${tenantId}`, { status: 'active' });
 
     expect(refusalOf(refused)).toMatchObject({ status: 403, code: 'account_suspended', type: 'permission_error' });
-    await waitFor(
-      async () => ((await postChat(service.app, key, chatOf('Hi'))).status === 200 ? true : undefined),
+    await waitUntil(
+      async () => (await postChat(service.app, key, chatOf('Hi'))).status === 200,
       'the end of the suspension',
       1_000,
     );

@@ -2,7 +2,7 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
-import { chatOf, parseSse, postChat, waitFor } from '../../support/chat.ts';
+import { chatOf, parseSse, postChat, waitFor, waitUntil } from '../../support/chat.ts';
 import type { RunningWorker, TestTenant } from '../../support/service.ts';
 import { openStream } from '../../support/stream-client.ts';
 import { useService } from '../../support/use-service.ts';
@@ -40,10 +40,7 @@ describe('a request that waits', () => {
     expect((await get(mine, ids[2] ?? ''))['queue']).toMatchObject({ position: 2 });
 
     await startWorker();
-    await waitFor(
-      async () => ((await get(mine, ids[2] ?? ''))['status'] === 'completed' ? true : undefined),
-      'its end',
-    );
+    await waitUntil(async () => (await get(mine, ids[2] ?? ''))['status'] === 'completed', 'its end');
     expect((await get(mine, ids[2] ?? ''))['queue']).toBeNull();
   });
 

@@ -9,9 +9,11 @@ import {
   parseSse,
   postChat,
   postStream,
+  readText,
   requestIdOf,
   textOf,
   waitFor,
+  waitUntil,
 } from '../../support/chat.ts';
 import { findEverywhere } from '../../support/search-stores.ts';
 import { openStream } from '../../support/stream-client.ts';
@@ -39,11 +41,7 @@ describe('a tenant that keeps nothing', () => {
 
   /** At once but for the one command that the ingress sends when it has the end. */
   async function expectNothingLeft(): Promise<void> {
-    await waitFor(
-      async () => ((await findEverywhere(service, [WORD])).length === 0 ? true : undefined),
-      'it to go',
-      1_000,
-    );
+    await waitUntil(async () => (await findEverywhere(service, [WORD])).length === 0, 'it to go', 1_000);
   }
 
   it.each([
@@ -190,7 +188,7 @@ describe('a tenant with a retention of its own', () => {
     const id = requestIdOf(await postChat(service.app, key, said()).set(headers));
 
     expect((await get(key, `/chat/${id}`)).status).toBe(200);
-    await waitFor(async () => ((await get(key, `/chat/${id}`)).status === 410 ? true : undefined), '410', 5_000);
+    await waitUntil(async () => (await get(key, `/chat/${id}`)).status === 410, '410', 5_000);
     expect(await findEverywhere(service, [WORD])).not.toContain('mongo:answers');
   });
 
@@ -220,12 +218,3 @@ describe('a tenant with a retention of its own', () => {
       expect((await service.admin('patch', path, { retention_seconds: wrong })).status).toBe(400);
   });
 });
-
-function readText(res: request.Response, callback: (error: Error | null, body: string) => void): void {
-  let text = '';
-  res.setEncoding('utf8');
-  res.on('data', (part: string) => (text += part));
-  res.on('end', () => {
-    callback(null, text);
-  });
-}

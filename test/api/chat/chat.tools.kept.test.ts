@@ -3,7 +3,7 @@ import request from 'supertest';
 
 import { createChance } from '../../support/chance.ts';
 import { postLines, resultsOf } from '../../support/batch-client.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitFor, waitUntil } from '../../support/chat.ts';
 import { filesOf } from '../../support/compliance.ts';
 import { replayLab } from '../../support/replay-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
@@ -42,11 +42,7 @@ async function batchOf(tenant: TestTenant): Promise<string> {
   ]);
   const { id } = body as { id: string };
   const api = apiOf(service, tenant.key);
-  await waitFor(
-    async () => ((await api('get', `/batches/${id}`)).body.status === 'completed' ? true : undefined),
-    'the batch',
-    20_000,
-  );
+  await waitUntil(async () => (await api('get', `/batches/${id}`)).body.status === 'completed', 'the batch', 20_000);
   return id;
 }
 

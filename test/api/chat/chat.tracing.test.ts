@@ -172,5 +172,5 @@ describe('without a collector', () => {
       await service.close();
       await provider.close();
     }
-  }, 60_000);
+  });
 });

@@ -53,4 +53,4 @@ it('a refusal of a stranger who tries no key asks Redis nothing', async () => {
   expect(meter.commands() - before).toBeLessThan(50);
   await metered.close();
   await meter.close();
-}, 30_000);
+});

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { chatOf, errorOf, parseSse, postChat, postStream, waitFor } from '../../support/chat.ts';
+import { chatOf, errorOf, parseSse, postChat, postStream, waitFor, waitUntil } from '../../support/chat.ts';
 import { useService } from '../../support/use-service.ts';
 
 const KEY = 'order-1';
@@ -18,9 +18,9 @@ describe('an answer that is kept for a day', () => {
   /** Resolves when MongoDB has the answer, and Redis is to keep it no longer than any other. */
   async function kept(requestId: string): Promise<void> {
     const record = service.keyspace.shard(0).record(requestId);
-    await waitFor(async () => {
+    await waitUntil(async () => {
       const leftMs = await service.redis.pttl(record);
-      return leftMs > 0 && leftMs <= 900_000 ? true : undefined;
+      return leftMs > 0 && leftMs <= 900_000;
     }, 'the kept answer');
   }
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 
-import { chatOf, parseSse, waitFor } from '../../support/chat.ts';
+import { chatOf, parseSse, waitUntil } from '../../support/chat.ts';
 import type { RunningWorker, TestTenant } from '../../support/service.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -22,7 +22,7 @@ describe('a client that tries its call again', () => {
   const keys = () => service.keyspace.shard(0);
   const openOf = ({ tenantId }: TestTenant) => service.redis.zrange(keys().open(tenantId), '0', '-1');
   const becomes = (open: number, tenant: TestTenant) =>
-    waitFor(async () => ((await openOf(tenant)).length === open ? true : undefined), `${open} open requests`);
+    waitUntil(async () => (await openOf(tenant)).length === open, `${open} open requests`);
 
   interface Asked {
     content?: string;
@@ -62,10 +62,10 @@ describe('a client that tries its call again', () => {
     const id = (await openOf(tenant)).find((one) => !before.includes(one)) ?? '';
     const leave = async () => {
       controller.abort();
-      await waitFor(async () => {
+      await waitUntil(async () => {
         const fields = Object.entries(await service.redis.hgetall(keys().record(id)));
         const readers = fields.filter(([name]) => name.startsWith('reader:'));
-        return readers.every(([, until]) => Number(until) <= Date.now()) ? true : undefined;
+        return readers.every(([, until]) => Number(until) <= Date.now());
       }, 'its reader to be gone');
       return id;
     };
@@ -80,9 +80,9 @@ describe('a client that tries its call again', () => {
 
     expect(await again).toMatchObject({ status: 200, id: left, isJoined: true });
     expect(calls()).toBe(1);
-    await waitFor(async () => {
+    await waitUntil(async () => {
       const booked = await service.models.ledger.countDocuments({ tenantId: tenant.tenantId, type: 'usage' });
-      return booked === 1 ? true : undefined;
+      return booked === 1;
     }, 'one charge');
   });
 
@@ -93,9 +93,9 @@ describe('a client that tries its call again', () => {
     const controller = new AbortController();
     const second = ask(tenant, 1, { signal: controller.signal });
     second.catch(() => undefined);
-    await waitFor(async () => {
+    await waitUntil(async () => {
       const joined = await service.redis.hget(keys().record(first.id), 'joined');
-      return joined === '1' ? true : undefined;
+      return joined === '1';
     }, 'the second try');
     controller.abort();
     await first.leave();
@@ -111,9 +111,9 @@ describe('a client that tries its call again', () => {
     const [one, two, kept] = [await tryFirst(tenant), await tryFirst(tenant), await tryFirst(tenant)];
     const left = [await one.leave(), await two.leave()];
     const again = [ask(tenant, 1), ask(tenant, 1)];
-    await waitFor(async () => {
+    await waitUntil(async () => {
       const marks = await Promise.all(left.map((id) => service.redis.hget(keys().record(id), 'joined')));
-      return marks.every((mark) => mark === '1') ? true : undefined;
+      return marks.every((mark) => mark === '1');
     }, 'both to be joined');
     // All three have readers, so this one was refused where it first came.
     const refused = ask(tenant, 1);

@@ -1,14 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { createChance } from '../../support/chance.ts';
 import { chatOf, postChat, waitFor } from '../../support/chat.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl, uniqueName } from '../../support/stores.ts';
-import { useService, useTenant } from '../../support/use-service.ts';
+import { useService, useStarted, useTenant } from '../../support/use-service.ts';
 
 const ROUNDS = 25;
 const KEYS_AT_ONCE = 5;
@@ -19,14 +18,10 @@ const LATER_MS = 30;
 /** docs/spec.md#accepted-requests. */
 describe('two callers under one Idempotency-Key, through two ingresses of which one loses answers of Redis', () => {
   const namespace = uniqueName('two');
-  let proxy: TcpProxy;
-  beforeAll(async () => {
-    proxy = await openTcpProxy(redisUrl());
-  });
+  const proxy = useStarted('proxy', () => openTcpProxy(redisUrl()));
   const service = useService({ namespace });
   const cutOff = useService(() => ({ namespace, isSetUp: true, workers: 0, env: { REDIS_URL: proxy.url } }));
   const tenant = useTenant(service, { credits: 1_000_000 });
-  afterAll(() => proxy.close());
 
   /** Of all that was promised: id and key. */
   async function play(seed: number): Promise<Map<string, string>> {

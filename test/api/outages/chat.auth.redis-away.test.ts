@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { chatOf, postChat, postStream, requestIdOf, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, postStream, requestIdOf, waitFor, waitUntil } from '../../support/chat.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
@@ -26,8 +26,8 @@ describe('with Redis away', () => {
       () => service.startTenant().catch(() => undefined),
       'the return of Redis to the administration',
     );
-    await waitFor(
-      async () => ((await postChat(service.app, key, chatOf('Hi'))).status === 200 ? true : undefined),
+    await waitUntil(
+      async () => (await postChat(service.app, key, chatOf('Hi'))).status === 200,
       'the return of Redis',
       15_000,
     );

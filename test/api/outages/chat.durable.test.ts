@@ -1,14 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { chatOf, errorOf, postChat, postStream, waitFor } from '../../support/chat.ts';
+import { chatOf, errorOf, postChat, postStream, waitFor, waitUntil } from '../../support/chat.ts';
 import { restore, snapshotOf } from '../../support/roll-back.ts';
-import type { RunningWorker, TestTenant } from '../../support/service.ts';
+import type { RunningWorker, TenantOptions, TestTenant } from '../../support/service.ts';
 import { setRates } from '../../support/set-rates.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 
 const KEY = 'order-1';
 const ASYNC = ['Prefer', 'respond-async'] as const;
@@ -44,9 +43,18 @@ describe('a request that was accepted before Redis lost its last second', () => 
     service.models.ledger.countDocuments({ tenantId: tenant.tenantId, type: 'usage' });
   const intents = (tenant: TestTenant) => service.models.requestIntents.countDocuments({ tenantId: tenant.tenantId });
   const concluded = (tenant: TestTenant) =>
-    waitFor(async () => ((await intents(tenant)) === 0 ? true : undefined), 'the end of the intents', 20_000);
+    waitUntil(async () => (await intents(tenant)) === 0, 'the end of the intents', 20_000);
   /** Instead of waiting for the time of the first look. */
   const hasten = () => service.models.requestIntents.updateMany({}, { $set: { lookAt: 0 } });
+
+  const later = async (tenant: TestTenant) =>
+    String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+  /** A request that was accepted, and what takes Redis back to before that. */
+  async function accepted(options?: TenantOptions) {
+    const tenant = await service.startTenant(options);
+    const rollBack = await remember();
+    return { tenant, rollBack, id: await later(tenant) };
+  }
 
   async function answered(tenant: TestTenant, id: string): Promise<request.Response> {
     return waitFor(
@@ -90,14 +98,12 @@ describe('a request that was accepted before Redis lost its last second', () => 
       202,
       { status: 'completed', created_at: accepted.body.created_at },
     ]);
-    await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
+    await waitUntil(async () => (await charges(tenant)) === 1, 'the charge');
     expect(callsOf(id)).toBe(1);
   });
 
   it('holds the budget of the month in which it was accepted, to which its charge counts', async () => {
-    const tenant = await service.startTenant();
-    const rollBack = await remember();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const { tenant, rollBack, id } = await accepted();
     await rollBack();
     const row = await service.models.requestIntents.findById(id).lean();
     const envelopeJson = JSON.stringify({ ...JSON.parse(row?.envelopeJson ?? ''), acceptedAt: Date.UTC(2026, 0, 31) });
@@ -110,9 +116,7 @@ describe('a request that was accepted before Redis lost its last second', () => 
   });
 
   it('costs what it cost when it was accepted', async () => {
-    const tenant = await service.startTenant({ credits: 10_000 });
-    const rollBack = await remember();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const { tenant, rollBack, id } = await accepted({ credits: 10_000 });
     const before = await setRates(service, { prompt: 9, completion: 9 });
     await rollBack();
 
@@ -128,7 +132,7 @@ describe('a request that was accepted before Redis lost its last second', () => 
     const tenant = await service.startTenant();
     const stranger = await service.startTenant();
     const rollBack = await remember();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const id = await later(tenant);
     await rollBack();
 
     expect((await get(stranger, id)).status).toBe(404);
@@ -143,20 +147,20 @@ describe('a request that was accepted before Redis lost its last second', () => 
     // Longer than a worker is silent towards Redis.
     service.provider.change({ first_token_ms: 6_000 });
     await startWorker();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
-    await waitFor(() => (callsOf(id) === 1 ? true : undefined), 'the call of the provider');
+    const id = await later(tenant);
+    await waitUntil(() => callsOf(id) === 1, 'the call of the provider');
     await loseAll();
 
     expect((await get(tenant, id)).status).toBe(200);
 
     expect((await answered(tenant, id)).body.status).toBe('completed');
-    await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
+    await waitUntil(async () => (await charges(tenant)) === 1, 'the charge');
     expect(callsOf(id)).toBe(1);
   });
 
   it('that Redis knows without its body is run all the same', async () => {
     const tenant = await service.startTenant();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const id = await later(tenant);
     const keys = service.keyspace.shard(0);
     await service.redis.zrem(keys.prioritized('interactive'), id);
     await service.redis.del(keys.body(id), `${keys.tag}:interactive:${id}`);
@@ -173,46 +177,40 @@ describe('a request that was accepted before Redis lost its last second', () => 
     ['asynchronously', postChat, ASYNC],
     ['as a complete answer', postChat, undefined],
     ['as a stream', postStream, undefined],
-  ] as const)(
-    'is not run a second time when its key is repeated, asked for %s',
-    async (_how, post, prefer) => {
-      const tenant = await service.startTenant();
-      const body = chatOf('Once only');
-      const rollBack = await remember();
-      const call = () => {
-        const made = post(service.app, tenant.key, body).set('Idempotency-Key', KEY);
-        return (prefer === undefined ? made : made.set(...prefer)).then((response) => response);
-      };
-      const first = call();
-      const intent = await waitFor(
-        () => service.models.requestIntents.findOne({ tenantId: tenant.tenantId }).lean(),
-        'the intent',
-      );
-      const keys = service.keyspace.shard(0);
-      await waitFor(() => service.redis.zscore(keys.prioritized('interactive'), intent._id), 'the job');
-      await rollBack();
+  ] as const)('is not run a second time when its key is repeated, asked for %s', async (_how, post, prefer) => {
+    const tenant = await service.startTenant();
+    const body = chatOf('Once only');
+    const rollBack = await remember();
+    const call = () => {
+      const made = post(service.app, tenant.key, body).set('Idempotency-Key', KEY);
+      return (prefer === undefined ? made : made.set(...prefer)).then((response) => response);
+    };
+    const first = call();
+    const intent = await waitFor(
+      () => service.models.requestIntents.findOne({ tenantId: tenant.tenantId }).lean(),
+      'the intent',
+    );
+    const keys = service.keyspace.shard(0);
+    await waitFor(() => service.redis.zscore(keys.prioritized('interactive'), intent._id), 'the job');
+    await rollBack();
 
-      const second = call();
-      await waitFor(() => service.redis.hget(keys.record(intent._id), 'state'), 'the request once more');
-      const other = await postChat(service.app, tenant.key, chatOf('Else')).set('Idempotency-Key', KEY);
-      await startWorker();
-      const again = await second;
-      await answered(tenant, intent._id);
+    const second = call();
+    await waitFor(() => service.redis.hget(keys.record(intent._id), 'state'), 'the request once more');
+    const other = await postChat(service.app, tenant.key, chatOf('Else')).set('Idempotency-Key', KEY);
+    await startWorker();
+    const again = await second;
+    await answered(tenant, intent._id);
 
-      expect(errorOf(other)).toMatchObject({ code: 'idempotency_mismatch' });
-      expect([again.status, again.headers['idempotent-replayed']]).toEqual([prefer === undefined ? 200 : 202, 'true']);
-      await first;
-      await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
-      expect(callsOf(intent._id)).toBe(1);
-      expect(await service.models.ledger.countDocuments({ requestId: intent._id })).toBe(1);
-    },
-    40_000,
-  );
+    expect(errorOf(other)).toMatchObject({ code: 'idempotency_mismatch' });
+    expect([again.status, again.headers['idempotent-replayed']]).toEqual([prefer === undefined ? 200 : 202, 'true']);
+    await first;
+    await waitUntil(async () => (await charges(tenant)) === 1, 'the charge');
+    expect(callsOf(intent._id)).toBe(1);
+    expect(await service.models.ledger.countDocuments({ requestId: intent._id })).toBe(1);
+  });
 
   it('and cannot be paid any more ends with the reason', async () => {
-    const tenant = await service.startTenant();
-    const rollBack = await remember();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const { tenant, rollBack, id } = await accepted();
     await rollBack();
     await service.redis.del(service.keyspace.shard(0).account(tenant.tenantId));
     await service.models.accounts.updateOne({ _id: tenant.tenantId }, { $set: { balanceMicro: 0 } });
@@ -248,9 +246,7 @@ describe('a request that was accepted before Redis lost its last second', () => 
   });
 
   it('and was cancelled before is not run', async () => {
-    const tenant = await service.startTenant();
-    const rollBack = await remember();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const { tenant, rollBack, id } = await accepted();
     const cancelled = await cancel(tenant, id);
     await rollBack();
     await hasten();
@@ -267,7 +263,7 @@ describe('a request that was accepted before Redis lost its last second', () => 
   it('or had ended before leaves no intent behind, nor one that ends as usual', async () => {
     await startWorker();
     const tenant = await service.startTenant();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const id = await later(tenant);
     await postChat(service.app, tenant.key, chatOf('Now')).set('Idempotency-Key', KEY);
     await answered(tenant, id);
     await waitFor(() => service.models.answers.findById(id).lean(), 'its answer');
@@ -288,7 +284,7 @@ describe('a request that was accepted before Redis lost its last second', () => 
     await service.models.requestIntents.updateMany({}, { $set: { lookAt: Date.now() + 60_000 } });
     await startWorker();
     await waitFor(() => service.models.answers.findOneAndDelete({ _id: id }).lean(), 'its answer', 20_000);
-    await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
+    await waitUntil(async () => (await charges(tenant)) === 1, 'the charge');
 
     await hasten();
     await concluded(tenant);
@@ -300,7 +296,7 @@ describe('a request that was accepted before Redis lost its last second', () => 
 
   it('nor goes the intent of one that was run again for the answer of the run before', async () => {
     const tenant = await service.startTenant();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const id = await later(tenant);
     await service.models.requestIntents.updateMany({}, { $set: { lookAt: Date.now() + 60_000, replays: 1 } });
     await startWorker();
     const finishedAt = { 'fields.finishedAt': '1', 'fields.status': 'failed' };
@@ -315,15 +311,12 @@ describe('a request that was accepted before Redis lost its last second', () => 
 
   it('or all that it has, and was cancelled in line, is found as cancelled', async () => {
     const tenant = await service.startTenant();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const id = await later(tenant);
     await cancel(tenant, id);
 
     await concluded(tenant);
     const leftMs = () => service.redis.pttl(service.keyspace.shard(0).record(id));
-    await waitFor(
-      async () => ((await leftMs()) <= 3_600_000 ? true : undefined),
-      'Redis to keep it no longer than others',
-    );
+    await waitUntil(async () => (await leftMs()) <= 3_600_000, 'Redis to keep it no longer than others');
     await loseAll();
 
     expect((await get(tenant, id)).body.status).toBe('cancelled');
@@ -331,16 +324,12 @@ describe('a request that was accepted before Redis lost its last second', () => 
 });
 
 describe('a request that was accepted before MongoDB was away for a moment, and Redis loses everything then', () => {
-  let mongo: TcpProxy;
-  beforeAll(async () => {
-    mongo = await openTcpProxy(mongoUri(`durable${String(process.pid)}`));
-  });
+  const mongo = useStarted('mongo', () => openTcpProxy(mongoUri(`durable${String(process.pid)}`)));
   const service = useService(() => ({ env: { MONGODB_URI: mongo.url } }));
   afterEach(() => {
     mongo.set('pass');
     service.provider.restore();
   });
-  afterAll(() => mongo.close());
 
   it.each(['while it runs', 'once it is charged'])(
     'ends %s, and is charged once',
@@ -351,14 +340,13 @@ describe('a request that was accepted before MongoDB was away for a moment, and 
       const id = String(accepted.body.id);
       const { record, tag } = service.keyspace.shard(0);
       const stateIs = (state: string) =>
-        waitFor(async () => ((await service.redis.hget(record(id), 'state')) === state ? true : undefined), state);
+        waitUntil(async () => (await service.redis.hget(record(id), 'state')) === state, state);
       await stateIs('running');
       mongo.set('reset');
       if (when === 'once it is charged') await stateIs('done');
       mongo.set('pass');
       const charges = () => service.models.ledger.countDocuments({ requestId: id }).catch(() => 0);
-      if (when === 'once it is charged')
-        await waitFor(async () => ((await charges()) === 1 ? true : undefined), 'the charge', 20_000);
+      if (when === 'once it is charged') await waitUntil(async () => (await charges()) === 1, 'the charge', 20_000);
 
       await restore(service.redis, tag, new Map());
 
@@ -374,7 +362,7 @@ describe('a request that was accepted before MongoDB was away for a moment, and 
       );
       expect(accepted.status).toBe(202);
       expect(ended.status).toBe('completed');
-      await waitFor(async () => ((await charges()) === 1 ? true : undefined), 'the charge', 20_000);
+      await waitUntil(async () => (await charges()) === 1, 'the charge', 20_000);
     },
     90_000,
   );

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
-import { chatOf, postChat, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, waitFor, waitUntil } from '../../support/chat.ts';
 import { startService } from '../../support/service.ts';
 import { redisUrl, uniqueName } from '../../support/stores.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 
 /** The worker's rounds see it within seconds; a busy machine takes longer. */
 const STOPPED_WITHIN_MS = 20_000;
@@ -13,12 +12,8 @@ const STOPPED_WITHIN_MS = 20_000;
 /** docs/spec.md#unanswered-admissions. */
 describe('an ingress that ends before Redis has heard that a call was answered 503', () => {
   const namespace = uniqueName('ends');
-  let path: TcpProxy;
-  beforeAll(async () => {
-    path = await openTcpProxy(redisUrl());
-  });
+  const path = useStarted('path', () => openTcpProxy(redisUrl()));
   const service = useService({ namespace });
-  afterAll(() => path.close());
 
   it('leaves to the workers what is to be stopped, and nobody pays for it', async () => {
     const { tenantId, key } = await service.startTenant();
@@ -28,7 +23,7 @@ describe('an ingress that ends before Redis has heard that a call was answered 5
       ingress.redis.on('error', () => undefined);
       // From then on Redis knows the script.
       expect((await postChat(ingress.app, key, chatOf('Known'))).status).toBe(200);
-      await waitFor(async () => ((await charges()) === 1 ? true : undefined), 'the charge');
+      await waitUntil(async () => (await charges()) === 1, 'the charge');
       service.provider.reset();
       // Longer than the test: it does not end by itself.
       service.provider.change({ chunks: 600, chunk_ms: 100, tokens: 600 });
@@ -42,10 +37,10 @@ describe('an ingress that ends before Redis has heard that a call was answered 5
     }
     const called = () => (service.provider.stats().calls > 0 ? true : undefined);
     await waitFor(called, 'the call of the provider');
-    await waitFor(() => (service.provider.stats().in_flight === 0 ? true : undefined), 'its end', STOPPED_WITHIN_MS);
+    await waitUntil(() => service.provider.stats().in_flight === 0, 'its end', STOPPED_WITHIN_MS);
 
     const { held, pending } = await service.redis.hgetall(service.keyspace.shard(0).account(tenantId));
     expect([held ?? '0', pending ?? '0']).toEqual(['0', '0']);
     expect(await charges()).toBe(1);
-  }, 60_000);
+  });
 });

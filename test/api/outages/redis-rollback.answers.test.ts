@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import type { RedisClient } from '../../../shared/redis/connection.ts';
-import { chatOf, waitFor } from '../../support/chat.ts';
-import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
-import { rollBackTo, snapshotOf } from '../../support/roll-back.ts';
-import { openTestRedis, redisUrl } from '../../support/stores.ts';
+import { chatOf, waitFor, waitUntil } from '../../support/chat.ts';
 import { apiOf } from '../../support/tenant-api.ts';
-import { useService } from '../../support/use-service.ts';
+import { useRollback } from '../../support/use-rollback.ts';
 
 /** What a worker reads of an ended request to store its answer, in Redis's protocol: nothing else names these in a row. */
 const READ_OF_THE_END = ['startedAt', 'firstTokenAt', 'finishedAt']
@@ -17,21 +12,7 @@ const READ_OF_THE_END = ['startedAt', 'firstTokenAt', 'finishedAt']
 
 /** Redis has taken the end and the charge, and dies before the worker has read the answer that it is to store. */
 describe('a request of which Redis has lost everything, behind its end', () => {
-  let proxy: TcpProxy;
-  /** Past the proxy. */
-  let direct: RedisClient;
-  beforeAll(async () => {
-    proxy = await openTcpProxy(redisUrl());
-    direct = await openTestRedis('worker');
-  });
-  const service = useService(() => ({ env: { REDIS_URL: proxy.url, QUEUE_SHARDS: '1' } }));
-  beforeAll(() => {
-    service.redis.on('error', () => undefined);
-  });
-  afterAll(async () => {
-    direct.disconnect();
-    await proxy.close();
-  });
+  const { proxy, service, snapshot, rollBack } = useRollback();
 
   const usageOf = (tenantId: string) => service.models.ledger.find({ tenantId, type: 'usage' }).lean();
 
@@ -41,16 +22,15 @@ describe('a request of which Redis has lost everything, behind its end', () => {
 
   /** Sends a request, and lets Redis forget it and its end. Resolves with what its caller got, once all is back. */
   async function forgetting(tenantId: string, send: () => request.Test): Promise<request.Response> {
-    const { tag } = service.keyspace.shard(0);
-    const before = await snapshotOf(direct, tag);
+    const before = await snapshot();
     // The worker comes back only with Redis, and the caller's ingress is not cut off: it may not have its answer yet.
     const lost = proxy.cutNextReply(READ_OF_THE_END).then(() => {
       proxy.set('silent', 'new');
     });
     const answered = await send();
     await lost;
-    await rollBackTo(before, { redis: direct, tag, proxy });
-    await waitFor(async () => ((await usageOf(tenantId)).length > 0 ? true : undefined), 'the charge', 20_000);
+    await rollBack(before);
+    await waitUntil(async () => (await usageOf(tenantId)).length > 0, 'the charge', 20_000);
     await isStored(tenantId);
     return answered;
   }
@@ -76,30 +56,26 @@ describe('a request of which Redis has lost everything, behind its end', () => {
       prompt_tokens: charge?.promptTokens,
       completion_tokens: charge?.completionTokens,
     });
-  }, 60_000);
+  });
 
-  it.each(['/chat', '/chat/stream'])(
-    'is not run and charged again under its Idempotency-Key: %s',
-    async (path) => {
-      const { tenantId, key } = await service.startTenant();
-      const send = () =>
-        request(service.app)
-          .post(`/platform/v1${path}`)
-          .auth(key, { type: 'bearer' })
-          .set('Idempotency-Key', 'once')
-          .send(chatOf('Only once'));
-      const first = await forgetting(tenantId, send);
+  it.each(['/chat', '/chat/stream'])('is not run and charged again under its Idempotency-Key: %s', async (path) => {
+    const { tenantId, key } = await service.startTenant();
+    const send = () =>
+      request(service.app)
+        .post(`/platform/v1${path}`)
+        .auth(key, { type: 'bearer' })
+        .set('Idempotency-Key', 'once')
+        .send(chatOf('Only once'));
+    const first = await forgetting(tenantId, send);
 
-      // An ingress that is not connected again yet answers 503, which is for the caller to send again.
-      const second = await waitFor(async () => {
-        const answer = await send();
-        return answer.status === 503 ? undefined : answer;
-      }, 'the answer');
+    // An ingress that is not connected again yet answers 503, which is for the caller to send again.
+    const second = await waitFor(async () => {
+      const answer = await send();
+      return answer.status === 503 ? undefined : answer;
+    }, 'the answer');
 
-      expect([first.status, second.status, second.headers['idempotent-replayed']]).toEqual([200, 200, 'true']);
-      expect(second.text).toBe(first.text);
-      expect(await usageOf(tenantId)).toHaveLength(1);
-    },
-    60_000,
-  );
+    expect([first.status, second.status, second.headers['idempotent-replayed']]).toEqual([200, 200, 'true']);
+    expect(second.text).toBe(first.text);
+    expect(await usageOf(tenantId)).toHaveLength(1);
+  });
 });

@@ -1,35 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import type { RedisClient } from '../../../shared/redis/connection.ts';
-import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
-import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
-import { rollBackTo, snapshotOf } from '../../support/roll-back.ts';
-import { openTestRedis, redisUrl } from '../../support/stores.ts';
+import { chatOf, postChat, requestIdOf, waitUntil } from '../../support/chat.ts';
 import { apiOf } from '../../support/tenant-api.ts';
-import { useService } from '../../support/use-service.ts';
+import { useRollback } from '../../support/use-rollback.ts';
 
 describe('what an ingress has told a Redis that comes back without its last second', () => {
-  let proxy: TcpProxy;
-  /** Past the proxy. */
-  let direct: RedisClient;
-  beforeAll(async () => {
-    proxy = await openTcpProxy(redisUrl());
-    direct = await openTestRedis('worker');
-  });
-  const service = useService(() => ({ env: { REDIS_URL: proxy.url, QUEUE_SHARDS: '1' }, workers: 0 }));
-  beforeAll(() => {
-    service.redis.on('error', () => undefined);
-  });
-  afterAll(async () => {
-    direct.disconnect();
-    await proxy.close();
-  });
-
-  const tag = () => service.keyspace.shard(0).tag;
-  const snapshot = () => snapshotOf(direct, tag());
-  const rollBack = (before: ReadonlyMap<string, Buffer>) => rollBackTo(before, { redis: direct, tag: tag(), proxy });
+  const { proxy, direct, service, snapshot, rollBack } = useRollback({ workers: 0 });
 
   const stateOf = (requestId: string) => direct.hget(service.keyspace.shard(0).record(requestId), 'state');
 
@@ -45,16 +22,11 @@ describe('what an ingress has told a Redis that comes back without its last seco
     expect([refused.status, await stateOf(requestId)]).toEqual([503, 'accepted']);
     const before = await snapshot();
     proxy.set('pass');
-    await waitFor(
-      async () => ((await stateOf(requestId)) === 'void' ? true : undefined),
-      'the request to be taken back',
-    );
+    await waitUntil(async () => (await stateOf(requestId)) === 'void', 'the request to be taken back');
 
     await rollBack(before);
 
-    expect(await waitFor(async () => ((await stateOf(requestId)) === 'void' ? true : undefined), 'that again')).toBe(
-      true,
-    );
+    expect(await waitUntil(async () => (await stateOf(requestId)) === 'void', 'that again')).toBe(true);
     expect(await direct.zcard(service.keyspace.shard(0).prioritized('interactive'))).toBe(0);
   });
 
@@ -73,7 +45,7 @@ describe('what an ingress has told a Redis that comes back without its last seco
     const requestId = requestIdOf(refused);
     expect(await stateOf(requestId)).toBe('accepted');
     proxy.set('pass');
-    await waitFor(async () => ((await stateOf(requestId)) === 'void' ? true : undefined), 'its end');
+    await waitUntil(async () => (await stateOf(requestId)) === 'void', 'its end');
     expect(await direct.zscore(service.keyspace.shard(0).prioritized('interactive'), requestId)).toBeNull();
   });
 
@@ -87,7 +59,7 @@ describe('what an ingress has told a Redis that comes back without its last seco
 
     await rollBack(before);
 
-    expect(await waitFor(async () => ((await book()) === '150000000' ? true : undefined), 'the grant')).toBe(true);
+    expect(await waitUntil(async () => (await book()) === '150000000', 'the grant')).toBe(true);
   });
 
   it('lets a tenant in again that was suspended and is not any more', async () => {
@@ -103,9 +75,7 @@ describe('what an ingress has told a Redis that comes back without its last seco
 
     await rollBack(before);
 
-    expect(await waitFor(async () => ((await look()) === 200 ? true : undefined), 'the tenant to be let in')).toBe(
-      true,
-    );
+    expect(await waitUntil(async () => (await look()) === 200, 'the tenant to be let in')).toBe(true);
   });
 
   it('is told again who has signed out of the administration', async () => {
@@ -122,6 +92,6 @@ describe('what an ingress has told a Redis that comes back without its last seco
     expect(await direct.unlink(...ended)).toBe(1);
     proxy.set('pass');
 
-    expect(await waitFor(async () => ((await look()) === 401 ? true : undefined), 'the session to be over')).toBe(true);
+    expect(await waitUntil(async () => (await look()) === 401, 'the session to be over')).toBe(true);
   });
 });

@@ -1,35 +1,24 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createBatchLab } from '../../support/batch-lab.ts';
 import type { BatchLab } from '../../support/batch-lab.ts';
 import { openLeader } from '../../support/batch-leader.ts';
-import type { BatchLeader } from '../../support/batch-leader.ts';
 import { snapshotOf } from '../../support/roll-back.ts';
-import { startService } from '../../support/service.ts';
-import type { RunningWorker, TestService, TestTenant } from '../../support/service.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import type { RunningWorker } from '../../support/service.ts';
+import { waitUntil } from '../../support/wait-for.ts';
+import { useService, useStarted, useTenantPerTest } from '../../support/use-service.ts';
 
-let service: TestService;
 let lab: BatchLab;
-let leader: BatchLeader;
-let tenant: TestTenant;
 /** By how much the leader's clock is ahead of this test's. */
 let aheadMs = 0;
 const workers: RunningWorker[] = [];
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
+const service = useService({ workers: 0 });
+const leader = useStarted('leader', () => openLeader(service, { now: () => Date.now() + aheadMs }));
+const tenant = useTenantPerTest(service);
+beforeAll(() => {
   lab = createBatchLab(service);
-  leader = await openLeader(service, { now: () => Date.now() + aheadMs });
 });
-afterAll(async () => {
-  await leader.close();
-  await service.close();
-});
-beforeEach(async () => {
-  tenant = await service.startTenant();
-});
-
 afterEach(async () => {
   await leader.stop();
   while (workers.length > 0) await workers.pop()?.close();
@@ -94,7 +83,7 @@ describe('a leader that is cut off with lines in its hands', () => {
     const { letGo, ended } = await leader.takeInHand();
     await service.redis.del(service.keyspace.shard(0).lease('batches'));
     await startNext();
-    await waitFor(async () => (await lab.row(batchId)).completed > 0 || undefined, 'the next leader to lead');
+    await waitUntil(async () => (await lab.row(batchId)).completed > 0, 'the next leader to lead');
 
     letGo();
     await ended;
@@ -124,9 +113,9 @@ describe('a leader that hears nothing of an admission', () => {
     await leader.loseAnswer();
     await service.admin('delete', `/tenants/${tenant.tenantId}/keys/${tenant.keyId}`);
 
-    await waitFor(async () => {
+    await waitUntil(async () => {
       await leader.lead();
-      return (await lab.lines(batchId)).at(-1)?.state === 'failed' || undefined;
+      return (await lab.lines(batchId)).at(-1)?.state === 'failed';
     }, 'the line that was not sent to fail');
 
     const states = (await lab.lines(batchId)).map(({ state, error }) => error?.code ?? state);
@@ -149,7 +138,7 @@ describe('a leader whose clock is put back', () => {
     await lab.submit(tenant, contents(1));
 
     expect(await leader.loseAnswer()).toMatch(/^req_/);
-  }, 20_000);
+  });
 });
 
 describe('a Redis that comes back without its last second', () => {
@@ -159,9 +148,9 @@ describe('a Redis that comes back without its last second', () => {
     let ids: string[] = [];
     const queued = async () => (await redis.zmscore(prioritized('batch'), ids)).filter((tag) => tag !== null).length;
     const leadUntil = (holds: () => Promise<boolean>, what: string) =>
-      waitFor(async () => {
+      waitUntil(async () => {
         await leader.lead();
-        return (await holds()) ? true : undefined;
+        return await holds();
       }, what);
     await leader.takeLease();
     const batchId = await lab.submit(tenant, contents(3));
@@ -196,9 +185,9 @@ describe('a Redis that comes back without its last second', () => {
     const batchId = await lab.submit(tenant, contents(3));
     const ids = (await lab.lines(batchId)).map(({ requestId }) => requestId);
     const states = () => Promise.all(ids.map((id) => redis.hmget(record(id), 'state', 'voidUnconfirmed')));
-    await waitFor(async () => {
+    await waitUntil(async () => {
       await leader.lead();
-      return (await states()).every(([state]) => state === 'accepted') || undefined;
+      return (await states()).every(([state]) => state === 'accepted');
     }, 'the lines');
     await leader.stop();
     await redis.unlink(...(await redis.keys(`${tag}*`)));
@@ -206,9 +195,9 @@ describe('a Redis that comes back without its last second', () => {
     // Longer ago than most workers need to renew what they run.
     const next = await openLeader(service, systemClock, (_shard, withinMs = 0) => withinMs > 10_000);
 
-    await waitFor(async () => {
+    await waitUntil(async () => {
       await next.lead();
-      return (await lab.row(batchId)).status === 'cancelled' || undefined;
+      return (await lab.row(batchId)).status === 'cancelled';
     }, 'the end of the batch');
 
     // Nobody puts back what is void, and not `voidUnconfirmed`.

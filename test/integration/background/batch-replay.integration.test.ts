@@ -1,37 +1,14 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
-import { createBatchLab } from '../../support/batch-lab.ts';
-import type { BatchLab } from '../../support/batch-lab.ts';
 import { replayLab } from '../../support/replay-lab.ts';
-import { startScriptedServer } from '../../support/scripted-server.ts';
-import type { ScriptedServer } from '../../support/scripted-server.ts';
-import { startService } from '../../support/service.ts';
-import type { TestService } from '../../support/service.ts';
 import { apiOf } from '../../support/tenant-api.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { SCRIPTED_ANSWER, useScriptedBatches } from '../../support/use-scripted-batches.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
 
 const POISON = 'poison';
 const SLOW = 'slow';
-const ANSWER = JSON.stringify({
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Fine.' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
-});
 
-let service: TestService;
-let lab: BatchLab;
-let server: ScriptedServer;
-beforeAll(async () => {
-  server = await startScriptedServer();
-  service = await startService({ workers: 0 });
-  lab = createBatchLab(service);
-  await service.setProvider({ kind: 'openai', base_url: server.url, api_key: 'k', max_retries: 0 }, 'scripted');
-  await service.setTargets('mobius', [{ provider: 'scripted', model: 'any', context_window: 128_000 }]);
-  await service.startWorker();
-});
-afterAll(async () => {
-  await service.close();
-  await server.close();
-});
+const { server, service, lab } = useScriptedBatches();
 
 /** Answers everything but what poisons; what is slow waits for `release`. */
 function serve(isBroken: () => boolean): { release: () => void } {
@@ -41,7 +18,7 @@ function serve(isBroken: () => boolean): { release: () => void } {
     const fails = body.includes(POISON) && isBroken();
     const send = () => {
       res.writeHead(fails ? 503 : 200, { 'Content-Type': 'application/json' });
-      res.end(fails ? '{"error":{"message":"Overloaded"}}' : ANSWER);
+      res.end(fails ? '{"error":{"message":"Overloaded"}}' : SCRIPTED_ANSWER);
     };
     if (body.includes(SLOW)) held.push(send);
     else send();
@@ -109,6 +86,6 @@ it('a line that was given up is replayed while its batch runs, once, and is fina
       type: 'usage',
       requestId: { $in: lines.map(({ requestId }) => requestId) },
     });
-  await waitFor(async () => ((await usage()) === 3 ? true : undefined), 'one charge for each');
+  await waitUntil(async () => (await usage()) === 3, 'one charge for each');
   expect((await replay({ ...own })).matched).toBe(0);
 }, 120_000);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../../shared/contracts/events.ts';
 import type { Terminal } from '../../../shared/contracts/events.ts';
@@ -6,30 +6,20 @@ import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { createBatchLab } from '../../support/batch-lab.ts';
 import type { BatchLab } from '../../support/batch-lab.ts';
 import { openLeader } from '../../support/batch-leader.ts';
-import type { BatchLeader } from '../../support/batch-leader.ts';
 import { restore, snapshotOf } from '../../support/roll-back.ts';
-import { startService } from '../../support/service.ts';
-import type { RunningWorker, TestService, TestTenant } from '../../support/service.ts';
+import type { RunningWorker } from '../../support/service.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { useService, useStarted, useTenantPerTest } from '../../support/use-service.ts';
 
-let service: TestService;
 let lab: BatchLab;
-let leader: BatchLeader;
-let tenant: TestTenant;
 const workers: RunningWorker[] = [];
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
+const service = useService({ workers: 0 });
+const leader = useStarted('leader', () => openLeader(service));
+const tenant = useTenantPerTest(service);
+beforeAll(() => {
   lab = createBatchLab(service);
-  leader = await openLeader(service);
 });
-afterAll(async () => {
-  await leader.close();
-  await service.close();
-});
-beforeEach(async () => {
-  tenant = await service.startTenant();
-  await leader.takeLease();
-});
+beforeEach(() => leader.takeLease());
 afterEach(async () => {
   await leader.stop();
   while (workers.length > 0) await workers.pop()?.close();
@@ -99,7 +89,7 @@ describe('a line that is tried again, where Redis has lost the end of the try be
     await leadUntil(isOver, 'the batch to end');
 
     await expectOneCharge(batchId);
-  }, 60_000);
+  });
 
   it('is charged once by the next leader, as the one before has died with Redis', async () => {
     const batchId = await loseFailedTry(LOST);
@@ -109,7 +99,7 @@ describe('a line that is tried again, where Redis has lost the end of the try be
     await lab.until(batchId, 'to end', ({ status }) => status === 'completed');
 
     await expectOneCharge(batchId);
-  }, 60_000);
+  });
 });
 
 describe('a line that has failed for good, where Redis has lost that and its worker has died', () => {
@@ -120,5 +110,5 @@ describe('a line that has failed for good, where Redis has lost that and its wor
 
     expect(await lab.chargedAtRest(tenant)).toEqual([]);
     expect((await lab.lines(batchId)).map(({ state }) => state)).toEqual(['failed']);
-  }, 60_000);
+  });
 });

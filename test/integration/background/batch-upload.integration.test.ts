@@ -1,59 +1,54 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { BatchLine } from '../../../api/resources/batches/to-line.ts';
 import { openUpload } from '../../../api/resources/batches/upload.ts';
 import type { Upload, UploadDeps } from '../../../api/resources/batches/upload.ts';
-import type { Principal } from '../../../shared/domain/principal.ts';
+import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { createBatchRepository } from '../../../shared/mongo/batches/batch-repository.ts';
+import type { BatchRepository } from '../../../shared/mongo/batches/batch-repository.ts';
 import { createBatchWorkRepository } from '../../../shared/mongo/batches/batch-work-repository.ts';
 import { createModels, ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { createBatchQueue } from '../../../shared/requests/queue-store.ts';
 import type { BatchQueue } from '../../../shared/requests/queue-store.ts';
-import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
+import { newId } from '../../../shared/lifecycle/ids.ts';
+import { principalOf } from '../../support/request-lab.ts';
 import { openTestMongo, openTestRedis, uniqueName } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { useStarted } from '../../support/use-service.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
 
-const PRINCIPAL: Principal = {
-  ...{ tenantId: 'ten_1', keyId: 'key_1', shard: 3, mode: 'live', scopes: ['*'] },
-  ...{ keyStatus: 'active', tenantStatus: 'active', monthlyTokenBudget: null, testDailyTokens: 0 },
-  limits: { rpm: 0, tpm: 0, dailyRequests: 0, chatRpm: 0, streamRpm: 0 },
-  ceilings: { rpm: null, tpm: null, inFlight: null },
-  weight: 1,
-  ...{ defaultModel: 'mobius', onDisconnect: 'finish' },
-};
+const SHARD = 3;
+const MIB = 1024 * 1024;
+const PRINCIPAL = principalOf({ shard: SHARD, tenantId: 'ten_1', keyId: 'key_1' });
 /** Of today: MongoDB removes what is past its time. */
 const NOW = Date.now();
 
-let mongo: Connection;
 let models: Models;
-let batches: UploadDeps['batches'];
-let redis: RedisClient;
+let batches: BatchRepository;
 let batchQueue: BatchQueue;
+const redis = useStarted('redis', () => openTestRedis('producer'));
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('upl-')));
 beforeAll(async () => {
-  redis = await openTestRedis('producer');
   batchQueue = createBatchQueue(redis, createKeyspace(uniqueName('upl-')));
-  mongo = await openTestMongo(uniqueName('upl-'));
   models = createModels(mongo);
   await ensureIndexes(mongo);
   batches = createBatchRepository(mongo);
-});
-afterAll(async () => {
-  await mongo.close();
-  await redis.quit();
 });
 beforeEach(async () => {
   await models.batches.deleteMany({});
   await models.batchLines.deleteMany({});
 });
 
-function open(over: Partial<UploadDeps['batches']> = {}, queue: UploadDeps['batchQueue'] = batchQueue) {
+function open(
+  over: Partial<UploadDeps['batches']> = {},
+  queue: UploadDeps['batchQueue'] = batchQueue,
+  principal = PRINCIPAL,
+) {
   const log = createRecordingLog();
   const stores = { batches: { ...batches, ...over }, batchQueue: queue };
-  const upload = openUpload(PRINCIPAL, { ...stores, clock: { now: () => NOW }, log });
+  const upload = openUpload(principal, { ...stores, clock: { now: () => NOW }, log });
   return { upload, log };
 }
 
@@ -173,10 +168,7 @@ describe('an upload', () => {
 
     await expect(upload.start(undefined)).rejects.toThrow('away');
 
-    await waitFor(
-      async () => ((await stored()).every((count) => count === 0) ? true : undefined),
-      'it to be taken away',
-    );
+    await waitUntil(async () => (await stored()).every((count) => count === 0), 'it to be taken away');
   });
 
   it('is a batch where a worker took it up before anybody knew whether it has started', async () => {
@@ -288,4 +280,51 @@ describe('an upload', () => {
       expect.objectContaining({ level: 'warn', fields: expect.objectContaining({ tenantId: 'ten_1' }) }),
     ]);
   });
+});
+
+async function addLarge(upload: Upload, count: number, bytes: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) await upload.add(line(index, bytes));
+}
+
+it('an upload of some 4 MiB writes nothing before it starts, and counts what it holds', async () => {
+  const refuse = () => Promise.reject(new Error('It was written'));
+  const { upload } = open({ insert: refuse, addLines: refuse });
+
+  await addLarge(upload, BATCH_LIMITS.linesMax, 100);
+
+  expect(upload.heldBytes()).toBeGreaterThan(BATCH_LIMITS.linesMax * 500);
+  expect(upload.heldBytes()).toBeLessThanOrEqual(8 * MIB);
+});
+
+it('an upload counts as the largest among what its tenant has stored, until it has started', async () => {
+  const { upload } = open();
+  await addLarge(upload, 3, 2_000_000);
+  const { bytesMax: bytes, linesMax: lines } = BATCH_LIMITS;
+  expect(await batches.stored('ten_1')).toMatchObject({ lines, bytes });
+
+  await upload.start(undefined);
+
+  expect(await batches.stored('ten_1')).toMatchObject({ lines: 3, bytes: 6_000_000 });
+});
+
+it('what uploads write is taken from the minute of their tenant, and not given back with what is taken back', async () => {
+  const [tenantId, other] = [newId('ten'), newId('ten')];
+  const waitOf = (id: string) => batchQueue.takeWriting(SHARD, id, 0);
+  const write = async (bytes: number) => {
+    const principal = principalOf({ shard: SHARD, tenantId });
+    const { upload } = open({ addLines: () => Promise.resolve() }, batchQueue, principal);
+    await addLarge(upload, bytes / MIB, MIB);
+    // It makes the ones before it written.
+    await upload.add(line(bytes, 8 * MIB));
+    await upload.discard();
+  };
+
+  await write(BATCH_LIMITS.writtenBytesPerMinute / 2);
+  expect(await waitOf(tenantId)).toBe(0);
+  await write(BATCH_LIMITS.writtenBytesPerMinute);
+
+  // A minute and a half was taken, less what has passed since.
+  expect(await waitOf(tenantId)).toBeGreaterThan(10_000);
+  expect(await waitOf(tenantId)).toBeLessThanOrEqual(31_000);
+  expect(await waitOf(other)).toBe(0);
 });

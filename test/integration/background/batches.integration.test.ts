@@ -8,7 +8,7 @@ import type { TestTenant } from '../../support/service.ts';
 import { useService } from '../../support/use-service.ts';
 import { usedOf } from '../../support/use-window.ts';
 import { apiOf } from '../../support/tenant-api.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
 let lab: BatchLab;
 const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
 beforeAll(() => {
@@ -102,10 +102,10 @@ describe('a batch that cannot go on', () => {
     const batchId = await lab.submit(tenant, contents(200));
     await lab.until(batchId, 'to wait', ({ waitingFor, completed: ran }) => waitingFor === 'tpm' && ran > 0);
     // Caution leaves little of it: what ended lines have taken fills it but for what one more would count.
-    await waitFor(async () => {
+    await waitUntil(async () => {
       const { tokens } = await usedOf(service.redis, keys.tokenWindow(tenant.keyId));
       expect(tokens).toBeLessThanOrEqual(1_600);
-      return (await service.redis.zcard(keys.inflight)) === 0 && tokens > 1_600 - 200 ? true : undefined;
+      return (await service.redis.zcard(keys.inflight)) === 0 && tokens > 1_600 - 200;
     }, 'the lines to fill it');
     await lab.cancel(batchId);
     await lab.until(batchId, 'to be cancelled', ({ status }) => status === 'cancelled');
@@ -218,7 +218,7 @@ describe('the end of a batch before its lines', () => {
     await lab.until(batchId, 'to run', ({ startedAt }) => startedAt !== undefined);
     await lab.cancel(batchId);
     const isOver = { batchId, state: 'failed' } as const;
-    await waitFor(async () => (await service.models.batchLines.countDocuments(isOver)) > 0 || undefined, 'the cancel');
+    await waitUntil(async () => (await service.models.batchLines.countDocuments(isOver)) > 0, 'the cancel');
     const left = (await lab.lines(batchId)).filter(({ state }) => state === 'waiting');
     expect(left.length).toBeGreaterThan(0);
     await service.redis.del(service.keyspace.shard(0).record(left[0]?.requestId ?? ''));
@@ -249,5 +249,5 @@ describe('batches of several tenants', () => {
     expect(ran).toBeLessThan(750);
     await lab.cancel(largeId);
     await lab.until(largeId, 'to end', ({ status }) => status === 'cancelled');
-  }, 60_000);
+  });
 });

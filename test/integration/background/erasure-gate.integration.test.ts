@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeAll, beforeEach, expect, it } from '@jest/globals';
 
 import { gateAnswers, gateConversations, createErasureGate } from '../../../shared/erasure-gate.ts';
 import type { ErasureGate } from '../../../shared/erasure-gate.ts';
@@ -14,19 +13,19 @@ import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { settlementOf } from '../../support/compliance-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const pseudonyms = createPseudonyms(Buffer.alloc(32, 7));
 /** Milliseconds of the deletion, and its place in the order of acceptance: microseconds. */
 const NOW = 1_700_000_000_000;
 const SEQ = NOW * 1_000;
 
-let mongo: Connection;
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('gate-')));
 let models: Models;
 let erasures: ErasureRepository;
 let gate: ErasureGate;
 let tenantId: string;
 beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('gate-'));
   models = createModels(mongo);
   await ensureIndexes(mongo);
   erasures = createErasureRepository(mongo);
@@ -35,24 +34,21 @@ beforeAll(async () => {
 beforeEach(() => {
   tenantId = newId('ten');
 });
-afterAll(async () => {
-  await mongo.close();
-});
 
 const live = () => ({ tenantId, mode: 'live' }) as const;
 const markEntity = (seq = SEQ) =>
   erasures.mark({ tenantId, mode: 'any' }, pseudonyms.of(tenantId, 'pupil'), { seq, now: Date.now() });
 const markTenant = () => erasures.mark({ tenantId, mode: 'any' }, undefined, { seq: SEQ, now: Date.now() });
 
+const turnAt = (seq: number) => ({
+  ...{ requestId: newId('req'), seq, claimedAt: 1 },
+  messages: [{ role: 'user' as const, content: `${seq}` }],
+});
+
 it('lets a request that was accepted before the deletion store nothing, and a later one all', async () => {
   const conversations = gateConversations(createConversationRepository(mongo), gate);
   const save = (entityId: string, seq: number) =>
-    conversations.saveTurn(
-      live(),
-      entityId,
-      { requestId: newId('req'), seq, claimedAt: 1, messages: [{ role: 'user', content: `${seq}` }] },
-      { create: true, now: NOW },
-    );
+    conversations.saveTurn(live(), entityId, turnAt(seq), { create: true, now: NOW });
   await markEntity();
 
   await save('pupil', SEQ);
@@ -78,14 +74,8 @@ it('brings no entity back whose deletion came between the look and the write', a
     },
     gate,
   );
-  const messages = [{ role: 'user' as const, content: 'Hi' }];
 
-  await sleepy.saveTurn(
-    live(),
-    'pupil',
-    { requestId: newId('req'), seq: SEQ, claimedAt: 1, messages },
-    { create: true, now: NOW },
-  );
+  await sleepy.saveTurn(live(), 'pupil', turnAt(SEQ), { create: true, now: NOW });
 
   expect(await models.entities.find({ tenantId }).lean()).toEqual([]);
 });
@@ -116,12 +106,7 @@ it('brings no answer back whose deletion came between the look and the write', a
 
 it('takes only its own turn out of an entity that was made anew meanwhile', async () => {
   const conversations = createConversationRepository(mongo);
-  const later = {
-    requestId: newId('req'),
-    seq: SEQ + 1,
-    claimedAt: 1,
-    messages: [{ role: 'user' as const, content: 'Later' }],
-  };
+  const later = turnAt(SEQ + 1);
   const sleepy = gateConversations(
     {
       ...conversations,
@@ -133,21 +118,10 @@ it('takes only its own turn out of an entity that was made anew meanwhile', asyn
     },
     gate,
   );
-  const messages = [{ role: 'user' as const, content: 'Hi' }];
 
-  await sleepy.saveTurn(
-    live(),
-    'pupil',
-    { requestId: newId('req'), seq: SEQ, claimedAt: 1, messages },
-    { create: true, now: NOW },
-  );
+  await sleepy.saveTurn(live(), 'pupil', turnAt(SEQ), { create: true, now: NOW });
 
-  expect((await conversations.find(live(), 'pupil'))?.history).toEqual([{ role: 'user', content: 'Later' }]);
-});
-
-const turnAt = (seq: number) => ({
-  ...{ requestId: newId('req'), seq, claimedAt: 1 },
-  messages: [{ role: 'user' as const, content: `${seq}` }],
+  expect((await conversations.find(live(), 'pupil'))?.history).toEqual(later.messages);
 });
 
 it('looks for a deletion once for all turns of a row, and stores none in a row made anew', async () => {

@@ -1,20 +1,15 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import type { FinishedNotice } from '../../../shared/contracts/finished-notice.ts';
 import { createLeaderLease } from '../../../shared/redis/stores/leader-lease.ts';
 import { createNoticeStore } from '../../../shared/requests/outbox.ts';
 import { createPublishNotices } from '../../../workers/webhooks/publish-events.ts';
 import { FAILED, openRequestLab, SHARD } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
+import { useEach } from '../../support/use-service.ts';
 
 describe('the notice of a request that failed', () => {
-  let lab: RequestLab;
-  beforeEach(async () => {
-    lab = await openRequestLab();
-  });
-  afterEach(async () => {
-    await lab.close();
-  });
+  const lab = useEach('lab', openRequestLab);
 
   function publisher(publish: (notices: readonly FinishedNotice[]) => Promise<void>) {
     const leases = createLeaderLease(lab.redis, lab.keyspace, 'process');

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeEach, expect, it } from '@jest/globals';
 
 import { createRecoverRequest } from '../../../shared/requests/recovery.ts';
 import type { RecoverRequestDeps } from '../../../shared/requests/recovery.ts';
@@ -13,26 +12,20 @@ import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { createReplayStore } from '../../../shared/requests/replay-store.ts';
 import { createRequestPresence } from '../../../shared/requests/rollback.ts';
 import { unlimited } from '../../../shared/redis/time-limits.ts';
+import { seqAt } from '../../../shared/domain/request-times.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { labRequest, openRequestLab, REQUEST_TIMEOUT_MS, SHARD } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const ENTITY = 'pupil';
 const pseudonyms = createPseudonyms(Buffer.alloc(32, 7));
 
-let lab: RequestLab;
-let mongo: Connection;
-beforeAll(async () => {
-  lab = await openRequestLab();
-  mongo = await openTestMongo(uniqueName('recover'));
-});
-afterAll(async () => {
-  await lab.close();
-  await mongo.close();
-});
+const lab = useStarted('lab', openRequestLab);
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('recover')));
 
 /** A request that Redis has lost, with the principal of its key. */
 let lost: LabRequest;
@@ -90,6 +83,16 @@ it('a lost request is accepted again, and gets into line once its worker would h
   expect(await recoverAfter(() => Promise.resolve(), true)).toEqual({ kind: 'open', waitMs: 4_000 });
 
   expect(await stateOf()).toEqual(['accepted', null]);
+});
+
+it('a lost request has its place of before, too, if whoever admitted it again has died before it was in line', async () => {
+  const { requestId, principal, envelope } = lost;
+  await lab.admit({ requestId, principal, withoutBody: true });
+
+  expect(await recoverAfter(() => Promise.resolve(), true)).toEqual({ kind: 'open' });
+
+  const { acceptedAt } = envelope;
+  expect(await lab.run(lost, 1)).toMatchObject({ seq: seqAt(acceptedAt), envelope: { acceptedAt } });
 });
 
 it('a lost request whose entity was deleted meanwhile does not run', async () => {

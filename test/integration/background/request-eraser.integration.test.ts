@@ -1,23 +1,22 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 
 import { createOutboxSearch } from '../../../shared/requests/outbox.ts';
 import { createRequestEraser } from '../../../shared/requests/request-eraser.ts';
 import type { RequestEraser } from '../../../shared/requests/request-eraser.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { endingOf, openRequestLab, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
+import { useEach } from '../../support/use-service.ts';
 
 const IDEMPOTENCY = { name: 'a-name', fingerprint: 'of-a-body' };
 
-let lab: RequestLab;
+const lab = useEach('lab', openRequestLab);
 let traces: RequestEraser;
-beforeEach(async () => {
-  lab = await openRequestLab();
+beforeEach(() => {
   traces = createRequestEraser(lab.redis, lab.keyspace);
 });
-afterEach(() => lab.close());
 
 async function end(request: LabRequest): Promise<void> {
   await lab.run(request, 1);

@@ -271,3 +271,27 @@ describe('an event', () => {
     expect(sent).toHaveLength(1);
   });
 });
+
+it('an event costs a tenant without webhooks one look-up in half a minute, and nothing is written', async () => {
+  let lookUps = 0;
+  const space = live();
+  const counted = createSubscriptions({
+    clock: { now: () => now },
+    webhooks: {
+      subscriptions: (id) => {
+        lookUps += 1;
+        return webhooks.subscriptions(id);
+      },
+    },
+  });
+  const queue = { add: () => Promise.reject(new Error('Nothing is due')) };
+  const sink = createEventSink({ subscriptions: counted, deliveries, log: createRecordingLog(), queue });
+
+  for (let count = 0; count < 100; count += 1) expect(await counted.of(space, 'chat.completed')).toEqual([]);
+  expect(lookUps).toBe(1);
+  now += 30_000;
+  await counted.of(space, 'chat.completed');
+  expect(lookUps).toBe(2);
+  await sink.publish([{ ...space, type: 'key.revoked', cause: 'key_1', data: { key_id: 'key_1' }, now }]);
+  expect(await models.webhookEvents.countDocuments({ tenantId })).toBe(0);
+});

@@ -1,36 +1,24 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 
 import type { RunningWorker } from '../../support/service.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts';
-import type { WebhookReceiver } from '../../support/webhook-receiver.ts';
 
-let redis: TcpProxy;
-let gone: WebhookReceiver;
-let other: WebhookReceiver;
+const redis = useStarted('proxy', () => openTcpProxy(redisUrl()));
+const gone = useStarted('receiver', startWebhookReceiver);
+const other = useStarted('receiver', startWebhookReceiver);
 let cutOff: RunningWorker | undefined;
 const service = useService({ workers: 0, env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
-beforeAll(async () => {
-  redis = await openTcpProxy(redisUrl());
-  gone = await startWebhookReceiver();
-  other = await startWebhookReceiver();
-});
 afterEach(async () => {
   // A worker that looks for it leaves timers behind as it stops.
   redis.set('pass');
   const isBack = async () =>
     /_check_passes\{.*check="redis".*\} 1$/m.test((await cutOff?.metrics()) ?? '') || undefined;
   if (cutOff !== undefined) await waitFor(isBack, 'the worker to find Redis again');
-}, 40_000);
-afterAll(async () => {
-  await gone.close();
-  await other.close();
-  await redis.close();
 });
 
 it('a webhook is disabled, and the others are told, although the worker that does so has lost Redis for good', async () => {
@@ -52,4 +40,4 @@ it('a webhook is disabled, and the others are told, although the worker that doe
   expect(told.body.data).toEqual({ webhook_id: body.id, url: gone.url, reason: 'gone' });
   const deliveries = await service.models.webhookDeliveries.find({ webhookId: String(body.id) }).lean();
   expect(deliveries.map(({ type, status }) => [type, status])).toEqual([['ping', 'failed']]);
-}, 60_000);
+});

@@ -1,20 +1,16 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 
 import { createLeaderLease } from '../../../shared/redis/stores/leader-lease.ts';
 import type { LeaderLease } from '../../../shared/redis/stores/leader-lease.ts';
 import { openRequestLab, SHARD } from '../../support/request-lab.ts';
-import type { RequestLab } from '../../support/request-lab.ts';
+import { useEach } from '../../support/use-service.ts';
 
-let lab: RequestLab;
+const lab = useEach('lab', openRequestLab);
 let first: LeaderLease;
 let second: LeaderLease;
-beforeEach(async () => {
-  lab = await openRequestLab();
+beforeEach(() => {
   first = createLeaderLease(lab.redis, lab.keyspace, 'first');
   second = createLeaderLease(lab.redis, lab.keyspace, 'second');
-});
-afterEach(async () => {
-  await lab.close();
 });
 
 it('lets one process lead, however many ask at once', async () => {

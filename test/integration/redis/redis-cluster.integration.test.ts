@@ -1,50 +1,33 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-
-import { startRedisCluster } from '../../support/redis/redis-cluster.ts';
-import type { RedisCluster } from '../../support/redis/redis-cluster.ts';
+import { openOwnCluster } from '../../support/redis/own-servers.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
 import { itemsOf, postLines, resultsOf } from '../../support/batch-client.ts';
-import { chatOf, parseSse, postChat, waitFor } from '../../support/chat.ts';
+import { chatOf, parseSse, postChat, waitFor, waitUntil } from '../../support/chat.ts';
 import { jobOf } from '../../support/compliance.ts';
 import { openStream, seqsOf } from '../../support/stream-client.ts';
 import { moveWhenIdle, shardOf } from '../../support/move-lab.ts';
-import { startService } from '../../support/service.ts';
-import type { TestService } from '../../support/service.ts';
 import { answersAll, tenantsByShard } from '../../support/shards.ts';
 import type { ShardTenant } from '../../support/shards.ts';
 import { apiOf } from '../../support/tenant-api.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts';
 
 /** Three masters, and a shard on each of them. */
 const SHARDS = 3;
-const START_MS = 40_000;
 /** Of a batch of a few lines, on a machine that is busy with other tests. */
 const BATCH_MS = 30_000;
 const BACK_WITHIN_MS = 15_000;
 
 describe('on Redis Cluster', () => {
-  let dataDir: string;
-  let cluster: RedisCluster;
-  let service: TestService;
   let tenants: ShardTenant[];
-
+  const cluster = useStarted('cluster', openOwnCluster);
+  const service = useService(() => ({
+    env: { REDIS_URL: cluster.url, QUEUE_SHARDS: String(SHARDS), WEBHOOK_ALLOW_PRIVATE: 'true' },
+  }));
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-cluster-'));
-    cluster = await startRedisCluster({ dataDir });
-    service = await startService({
-      env: { REDIS_URL: cluster.url, QUEUE_SHARDS: String(SHARDS), WEBHOOK_ALLOW_PRIVATE: 'true' },
-    });
     tenants = await tenantsByShard(service, SHARDS);
-  }, START_MS);
-  afterAll(async () => {
-    await service.close();
-    await cluster.stop();
-    await rm(dataDir, { recursive: true, force: true });
-  }, START_MS);
+  });
 
   const tagOf = (shard: number) => service.keyspace.shard(shard).tag;
   /** Does something with every tenant at the same time, so that scripts for several masters leave in one turn. */
@@ -73,7 +56,7 @@ describe('on Redis Cluster', () => {
     expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
     expect(await service.redis.hget(service.keyspace.shard(to).daily(keyId), 'total')).toBe('2');
     expect(await service.redis.get(service.keyspace.shard(from).blocked(tenantId))).toBe(`moved ${to}`);
-  }, 60_000);
+  });
 
   it('answers requests of all masters that come at once, and books them', async () => {
     const answers = await forEach(({ key }) =>
@@ -82,8 +65,8 @@ describe('on Redis Cluster', () => {
 
     expect(answers.flat().map(({ status }) => status)).toEqual(Array.from({ length: SHARDS * 12 }, () => 200));
     await forEach(({ tenantId }) =>
-      waitFor(
-        async () => (await service.models.ledger.countDocuments({ tenantId, type: 'usage' })) === 12 || undefined,
+      waitUntil(
+        async () => (await service.models.ledger.countDocuments({ tenantId, type: 'usage' })) === 12,
         `the settlement of ${tenantId}`,
       ),
     );
@@ -108,7 +91,7 @@ describe('on Redis Cluster', () => {
     service.provider.change({ chunks: 200, chunk_ms: 50 });
     await forEach(async ({ key }) => {
       const live = await openStream(service.url, key, chatOf('Hi'));
-      await waitFor(() => live.read.text !== '' || undefined, 'text');
+      await waitUntil(() => live.read.text !== '', 'text');
       const { status } = await apiOf(service, key)('post', `/chat/${live.requestId}/cancel`);
       expect(status).toBe(200);
       expect(await live.ended).toMatchObject({ isDone: true });
@@ -122,8 +105,8 @@ describe('on Redis Cluster', () => {
       const api = apiOf(service, key);
       await api('post', '/webhooks', { url: receiver.url, events: ['batch.completed'] });
       const { body: batch } = await postLines(service, key, itemsOf(5));
-      await waitFor(
-        async () => (await api('get', `/batches/${String(batch.id)}`)).body.status === 'completed' || undefined,
+      await waitUntil(
+        async () => (await api('get', `/batches/${String(batch.id)}`)).body.status === 'completed',
         'the batch',
         BATCH_MS,
       );
@@ -141,7 +124,7 @@ describe('on Redis Cluster', () => {
   it('loses nothing by a planned fail-over amid streams', async () => {
     service.provider.change({ chunks: 40, chunk_ms: 50 });
     const streams = await forEach(({ key }) => openStream(service.url, key, chatOf('Hi')));
-    await waitFor(() => streams.every(({ read }) => read.text !== '') || undefined, 'text');
+    await waitUntil(() => streams.every(({ read }) => read.text !== ''), 'text');
     await cluster.promoteReplicaOf(tagOf(0));
     const ended = await Promise.all(streams.map(({ ended }) => ended));
     service.provider.restore();
@@ -153,7 +136,7 @@ describe('on Redis Cluster', () => {
   it('serves every tenant again within 15 s of the kill of a master, its queues included', async () => {
     service.provider.change({ chunks: 60, chunk_ms: 100 });
     const streams = await forEach(({ key }) => openStream(service.url, key, chatOf('Hi')));
-    await waitFor(() => streams.every(({ read }) => read.text !== '') || undefined, 'text');
+    await waitUntil(() => streams.every(({ read }) => read.text !== ''), 'text');
     service.provider.restore();
     const master = await cluster.masterOf(tagOf(1));
 
@@ -171,10 +154,9 @@ describe('on Redis Cluster', () => {
     }
     const [first] = tenants;
     const { body: batch } = await postLines(service, first?.key ?? '', itemsOf(3));
-    await waitFor(
+    await waitUntil(
       async () =>
-        (await apiOf(service, first?.key ?? '')('get', `/batches/${String(batch.id)}`)).body.status === 'completed' ||
-        undefined,
+        (await apiOf(service, first?.key ?? '')('get', `/batches/${String(batch.id)}`)).body.status === 'completed',
       'the batch',
       BATCH_MS,
     );

@@ -1,11 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { startRedisCluster } from '../../support/redis/redis-cluster.ts';
-import type { RedisCluster } from '../../support/redis/redis-cluster.ts';
+import { openOwnCluster } from '../../support/redis/own-servers.ts';
 import type { RedisNode } from '../../support/redis/redis-nodes.ts';
 import { slotOf } from '../../../shared/redis/cluster-slots.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
@@ -15,7 +10,7 @@ import { createAdmissionStore } from '../../../shared/requests/admission-store.t
 import { createRequestEraser } from '../../../shared/requests/request-eraser.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { itemsOf, postLines, resultsOf } from '../../support/batch-client.ts';
-import { chatOf, postChat, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, waitUntil } from '../../support/chat.ts';
 import { labRequest, principalOf, RATE, REQUEST_TIMEOUT_MS, RETENTION_MS } from '../../support/request-lab.ts';
 import { startService } from '../../support/service.ts';
 import type { TestService } from '../../support/service.ts';
@@ -23,11 +18,11 @@ import { answersAll, tenantsByShard } from '../../support/shards.ts';
 import type { ShardTenant } from '../../support/shards.ts';
 import { uniqueName } from '../../support/stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 
 /** Three masters, and a shard on each of them. */
 const SHARDS = 3;
 const SLOTS = 16_384;
-const START_MS = 40_000;
 const BACK_WITHIN_MS = 15_000;
 
 /** A shard on each master, and on that of the first all that belongs to no tenant: the most that can be lost with one. */
@@ -43,10 +38,7 @@ function worstNamespace(): string {
 }
 
 describe('without one master of a Redis Cluster, which nothing replaces', () => {
-  let dataDir: string;
-  let cluster: RedisCluster;
-  let namespace: string;
-  let service: TestService;
+  const namespace = worstNamespace();
   /** Started after the master was gone. */
   let further: TestService | undefined;
   let outages: RedisReturn;
@@ -58,13 +50,14 @@ describe('without one master of a Redis Cluster, which nothing replaces', () => 
   let tenant: ShardTenant;
   let others: ShardTenant[];
 
+  afterAll(async () => {
+    outages.stop();
+    await further?.close();
+  });
+  const cluster = useStarted('cluster', () => openOwnCluster({ replicas: 0 }));
   const settings = () => ({ namespace, env: { REDIS_URL: cluster.url, QUEUE_SHARDS: String(SHARDS) } });
-
+  const service = useService(settings);
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-cluster-'));
-    cluster = await startRedisCluster({ dataDir, replicas: 0 });
-    namespace = worstNamespace();
-    service = await startService(settings());
     // One for each shard, in their order.
     [lost, tenant, ...others] = (await tenantsByShard(service, SHARDS)) as [ShardTenant, ShardTenant];
     expect(await answersAll(service, [lost, tenant, ...others])).toBe(true);
@@ -74,15 +67,7 @@ describe('without one master of a Redis Cluster, which nothing replaces', () => 
     gone = await cluster.masterOf(service.keyspace.shard(lost.shard).tag);
     gone.process().kill();
     await gone.process().exited;
-  }, START_MS);
-  afterAll(async () => {
-    outages.stop();
-    await further?.close();
-    await service.close();
-    await cluster.stop();
-    await rm(dataDir, { recursive: true, force: true });
-  }, START_MS);
-
+  });
   it('the tenants of the others are answered', async () => {
     expect(await answersAll(service, [tenant, ...others])).toBe(true);
 
@@ -95,8 +80,8 @@ describe('without one master of a Redis Cluster, which nothing replaces', () => 
     // The second one waits until the end of the first one has been published.
     for (const content of ['Hi', 'Hello']) {
       const { body: batch } = await postLines(service, tenant.key, itemsOf(3, content));
-      await waitFor(
-        async () => (await api('get', `/batches/${String(batch.id)}`)).body.status === 'completed' || undefined,
+      await waitUntil(
+        async () => (await api('get', `/batches/${String(batch.id)}`)).body.status === 'completed',
         'the batch',
       );
       expect(await resultsOf(service, tenant.key, String(batch.id))).toHaveLength(3);
@@ -132,10 +117,7 @@ describe('without one master of a Redis Cluster, which nothing replaces', () => 
     // Its job never came, and the time for that is over.
     await service.redis.zadd(keys.inflight, 'XX', 1, requestId);
 
-    await waitFor(
-      async () => (await service.redis.hget(keys.record(requestId), 'state')) === 'done' || undefined,
-      'the sweep',
-    );
+    await waitUntil(async () => (await service.redis.hget(keys.record(requestId), 'state')) === 'done', 'the sweep');
   });
 
   it('their keys can be looked through, and those of the lost shard are not taken for none', async () => {
@@ -164,10 +146,10 @@ describe('without one master of a Redis Cluster, which nothing replaces', () => 
 
     await gone.restart();
 
-    await waitFor(() => returns.length > 0 || undefined, 'the return');
+    await waitUntil(() => returns.length > 0, 'the return');
     expect([recent(), returns]).toEqual([[lost.shard], [[lost.shard]]]);
     expect(outages.lastAwayMs(lost.shard)).toBeGreaterThan(1_000);
     expect(outages.lastAwayMs(tenant.shard)).toBe(0);
-    await waitFor(async () => (await answersAll(service, [lost])) || undefined, 'an answer', BACK_WITHIN_MS);
+    await waitUntil(async () => await answersAll(service, [lost]), 'an answer', BACK_WITHIN_MS);
   });
 });

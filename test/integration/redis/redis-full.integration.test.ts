@@ -1,15 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-
-import { startRedis } from '../../../scripts/embedded/redis.ts';
-import type { EmbeddedRedis } from '../../../scripts/embedded/redis.ts';
-import { chatOf, waitFor } from '../../support/chat.ts';
+import { chatOf, waitFor, waitUntil } from '../../support/chat.ts';
 import { openStream, post, seqsOf } from '../../support/stream-client.ts';
-import { startService } from '../../support/service.ts';
-import type { RunningWorker, TestService } from '../../support/service.ts';
+import { openOwnRedis } from '../../support/redis/own-servers.ts';
+import type { RunningWorker } from '../../support/service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 
 const CREDITS = 1_000_000;
 const STREAMS = 10;
@@ -19,24 +14,15 @@ const REPORTS_MAX = 200;
 const REFUSED_WITHIN_MS = 2_500;
 
 describe('a full Redis', () => {
-  let dataDir: string;
-  let redis: EmbeddedRedis;
-  let service: TestService;
   let worker: RunningWorker;
+  const redis = useStarted('redis', openOwnRedis);
+  const service = useService(() => ({ env: { REDIS_URL: redis.url }, workers: 0 }));
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-redis-full-'));
-    redis = await startRedis({ dataDir, log: () => undefined });
-    service = await startService({ env: { REDIS_URL: redis.url }, workers: 0 });
     worker = await service.startWorker();
   });
   afterEach(async () => {
     await setMaxMemory(0);
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
-    await redis.stop();
-    await rm(dataDir, { recursive: true, force: true });
   });
 
   const headersOf = (key: string) => ({ Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' });
@@ -71,8 +57,8 @@ describe('a full Redis', () => {
   }
 
   async function expectService(key: string): Promise<void> {
-    await waitFor(
-      async () => ((await post(service.url, key, '/chat', chatOf('And now?'))).status === 200 ? true : undefined),
+    await waitUntil(
+      async () => (await post(service.url, key, '/chat', chatOf('And now?'))).status === 200,
       'service',
       10_000,
     );
@@ -84,7 +70,7 @@ describe('a full Redis', () => {
     const streams = await Promise.all(
       Array.from({ length: STREAMS }, (_, index) => openStream(service.url, key, chatOf(`Stream ${index}`))),
     );
-    await waitFor(() => (streams.every(({ read }) => read.text !== '') ? true : undefined), 'text of every stream');
+    await waitUntil(() => streams.every(({ read }) => read.text !== ''), 'text of every stream');
 
     await setMaxMemory((await usedMemory()) * 0.9);
     const refusals = [];
@@ -111,15 +97,15 @@ describe('a full Redis', () => {
     );
     await setMaxMemory(0);
     await expectService(key);
-    await waitFor(async () => ((await jobsInHand(tenantId)) === 0 ? true : undefined), 'the queue to empty', 20_000);
-  }, 60_000);
+    await waitUntil(async () => (await jobsInHand(tenantId)) === 0, 'the queue to empty', 20_000);
+  });
 
   it('refuses with 503 above 90 % of its memory, and shows the share', async () => {
     const { key } = await service.startTenant({ credits: CREDITS });
-    await waitFor(async () => ((await memoryRatio()) === 0 ? true : undefined), 'a look at the memory');
+    await waitUntil(async () => (await memoryRatio()) === 0, 'a look at the memory');
     await setMaxMemory((await usedMemory()) / 0.95);
 
-    await waitFor(async () => ((await memoryRatio()) > 0.9 ? true : undefined), 'the ingress to see it');
+    await waitUntil(async () => (await memoryRatio()) > 0.9, 'the ingress to see it');
     expect(await memoryRatio()).toBeLessThan(1);
     const refused = await post(service.url, key, '/chat', chatOf('Is there room?'));
 
@@ -151,12 +137,12 @@ describe('a full Redis', () => {
     const linesBefore = service.log.lines.length;
     worker = await service.startWorker();
 
-    await waitFor(
-      async () => ((await service.models.ledger.countDocuments({ tenantId, type: 'usage' })) === 3 ? true : undefined),
+    await waitUntil(
+      async () => (await service.models.ledger.countDocuments({ tenantId, type: 'usage' })) === 3,
       'three charges in a full Redis',
       45_000,
     );
     await waitFor(() => isSettled(tenantId), 'the end of all holds');
     expect(service.log.lines.length - linesBefore).toBeLessThan(REPORTS_MAX);
-  }, 60_000);
+  });
 });

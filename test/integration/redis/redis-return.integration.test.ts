@@ -2,33 +2,27 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
 import { watchReturn } from '../../../shared/redis/redis-return.ts';
 import type { RedisReturn } from '../../../shared/redis/redis-return.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { openTestRedis, redisUrl, uniqueName } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 describe.each(['worker', 'producer'] as const)('the outages of a Redis that hangs, as a %s sees them', (role) => {
-  let proxy: TcpProxy;
-  let client: RedisClient;
   let outages: RedisReturn;
   let returns = 0;
-  beforeAll(async () => {
-    proxy = await openTcpProxy(redisUrl());
-    client = createRedis(proxy.url, role);
+  afterAll(() => {
+    outages.stop();
+  });
+  const proxy = useStarted('proxy', () => openTcpProxy(redisUrl()));
+  const client = useStarted('client', () => openTestRedis(role, proxy.url));
+  beforeAll(() => {
     client.on('error', () => undefined);
-    await connectRedis(client);
     outages = watchReturn(client, createKeyspace());
     outages.onReturn(() => (returns += 1));
-  });
-  afterAll(async () => {
-    outages.stop();
-    client.disconnect();
-    await proxy.close();
   });
 
   const isAway = () => (outages.hasReconnectedRecently(0) ? true : undefined);
@@ -41,7 +35,7 @@ describe.each(['worker', 'producer'] as const)('the outages of a Redis that hang
 
     proxy.set('pass');
 
-    await waitFor(() => (returns > 0 ? true : undefined), 'the return');
+    await waitUntil(() => returns > 0, 'the return');
     expect(outages.hasReconnectedRecently(0)).toBe(true);
     expect(outages.lastAwayMs(0)).toBeGreaterThanOrEqual(3_000);
     await pause(2_500);

@@ -1,61 +1,43 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { startNode, withClient } from '../../support/redis/redis-nodes.ts';
-import { startSentinels } from '../../support/redis/redis-sentinel.ts';
-import type { SentinelGroup } from '../../support/redis/redis-sentinel.ts';
+import { openOwnNode, openOwnSentinels } from '../../support/redis/own-servers.ts';
+import { withClient } from '../../support/redis/redis-nodes.ts';
 import { itemsOf, postLines } from '../../support/batch-client.ts';
 import { LOCALHOST, trustLocalhost } from '../../support/certificates.ts';
-import { chatOf, waitFor } from '../../support/chat.ts';
+import { chatOf, waitUntil } from '../../support/chat.ts';
 import { openStream } from '../../support/stream-client.ts';
 import type { OpenStream } from '../../support/stream-client.ts';
-import { startService } from '../../support/service.ts';
-import type { TestService, TestTenant } from '../../support/service.ts';
 import { answersAll } from '../../support/shards.ts';
 import { openTestRedis } from '../../support/stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
+import { useService, useStarted, useTenant } from '../../support/use-service.ts';
 
-const START_MS = 40_000;
 /** Of a batch of a few lines, on a machine that is busy with other tests. */
 const BATCH_MS = 30_000;
 const BACK_WITHIN_MS = 15_000;
 
 describe('under Sentinel, over TLS with a password, and another one of the sentinels', () => {
-  let dataDir: string;
-  let group: SentinelGroup;
-  let service: TestService;
-  let tenant: TestTenant;
   let distrust: () => void;
-
-  beforeAll(async () => {
+  beforeAll(() => {
     distrust = trustLocalhost();
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-sentinel-'));
-    group = await startSentinels({
-      dataDir,
-      password: 'a pass/word',
-      sentinelPassword: 'an&other=one',
-      tls: LOCALHOST,
-    });
-    service = await startService({ env: { REDIS_URL: group.url, REDIS_SENTINEL_PASSWORD: 'an&other=one' } });
-    tenant = await service.startTenant();
-  }, START_MS);
-  afterAll(async () => {
-    await service.close();
-    await group.stop();
-    await rm(dataDir, { recursive: true, force: true });
+  });
+  const group = useStarted('group', () =>
+    openOwnSentinels({ password: 'a pass/word', sentinelPassword: 'an&other=one', tls: LOCALHOST }),
+  );
+  const service = useService(() => ({ env: { REDIS_URL: group.url, REDIS_SENTINEL_PASSWORD: 'an&other=one' } }));
+  const tenant = useTenant(service);
+  afterAll(() => {
     distrust();
-  }, START_MS);
+  });
 
   async function openStreams(): Promise<OpenStream[]> {
     service.provider.change({ chunks: 60, chunk_ms: 100 });
     const streams = await Promise.all(
       Array.from({ length: 10 }, () => openStream(service.url, tenant.key, chatOf('Hi'))),
     );
-    await waitFor(() => streams.every(({ read }) => read.text !== '') || undefined, 'text');
+    await waitUntil(() => streams.every(({ read }) => read.text !== ''), 'text');
     service.provider.restore();
     return streams;
   }
@@ -64,8 +46,7 @@ describe('under Sentinel, over TLS with a password, and another one of the senti
     for (const { ended } of streams) expect(await ended).toMatchObject({ finishReason: 'stop', isDone: true });
   }
 
-  const untilAnswers = () =>
-    waitFor(async () => (await answersAll(service, [tenant])) || undefined, 'answers', BACK_WITHIN_MS);
+  const untilAnswers = () => waitUntil(async () => await answersAll(service, [tenant]), 'answers', BACK_WITHIN_MS);
 
   it('serves again within 15 s of the kill of the master, its queues included', async () => {
     const streams = await openStreams();
@@ -78,18 +59,16 @@ describe('under Sentinel, over TLS with a password, and another one of the senti
     expect(performance.now() - killedAt).toBeLessThan(BACK_WITHIN_MS);
     await expectWhole(streams);
     const { body: batch } = await postLines(service, tenant.key, itemsOf(3));
-    await waitFor(
-      async () =>
-        (await apiOf(service, tenant.key)('get', `/batches/${String(batch.id)}`)).body.status === 'completed' ||
-        undefined,
+    await waitUntil(
+      async () => (await apiOf(service, tenant.key)('get', `/batches/${String(batch.id)}`)).body.status === 'completed',
       'the batch',
       BATCH_MS,
     );
-    await waitFor(
+    await waitUntil(
       async () =>
         (await service.models.ledger.countDocuments({
           requestId: { $in: streams.map(({ requestId }) => requestId) },
-        })) === streams.length || undefined,
+        })) === streams.length,
       'settlement',
     );
   }, 90_000);
@@ -105,8 +84,7 @@ describe('under Sentinel, over TLS with a password, and another one of the senti
 });
 
 it('a command that a server refuses because it has become a replica is sent again, and not failed', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-readonly-'));
-  const node = await startNode('node', { dataDir }, () => ({}));
+  const node = await openOwnNode();
   const client = await openTestRedis('worker', node.url);
   await withClient(node.url, (other) => other.call('REPLICAOF', '127.0.0.1', '1'));
 
@@ -116,6 +94,5 @@ it('a command that a server refuses because it has become a replica is sent agai
 
   await expect(written).resolves.toBe('OK');
   client.disconnect();
-  await node.process().stop();
-  await rm(dataDir, { recursive: true, force: true });
+  await node.close();
 });

@@ -1,38 +1,26 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
-import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
-import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createStreamReader } from '../../../shared/requests/answers.ts';
 import { inTime } from '../../../shared/redis/time-limits.ts';
 import { openRequestLab, principalOf, SHARD } from '../../support/request-lab.ts';
-import type { RequestLab } from '../../support/request-lab.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
-import { redisUrl } from '../../support/stores.ts';
+import { openTestRedis, redisUrl } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 /** The limit is 1.5 s; without it these calls take about as long again. */
 const LIMIT_MS = 2_200;
 
 describe('a call that a caller waits for, with a Redis that hangs', () => {
-  let lab: RequestLab;
-  let proxy: TcpProxy;
-  let client: RedisClient;
-  beforeAll(async () => {
-    lab = await openRequestLab();
-    proxy = await openTcpProxy(redisUrl());
-    client = createRedis(proxy.url, 'producer');
+  const lab = useStarted('lab', openRequestLab);
+  const proxy = useStarted('proxy', () => openTcpProxy(redisUrl()));
+  const client = useStarted('client', () => openTestRedis('producer', proxy.url));
+  beforeAll(() => {
     client.on('error', () => undefined);
-    await connectRedis(client);
   });
   afterEach(() => {
     proxy.set('pass');
-  });
-  afterAll(async () => {
-    client.disconnect();
-    await proxy.close();
-    await lab.close();
   });
 
   const principal = principalOf({ shard: SHARD });

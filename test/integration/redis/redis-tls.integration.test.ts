@@ -1,34 +1,17 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { expect, it } from '@jest/globals';
 
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-
-import { startRedisCluster } from '../../support/redis/redis-cluster.ts';
-import { startNode } from '../../support/redis/redis-nodes.ts';
-import type { RedisNode } from '../../support/redis/redis-nodes.ts';
-import { startSentinels } from '../../support/redis/redis-sentinel.ts';
+import { openOwnCluster, openOwnNode, openOwnSentinels } from '../../support/redis/own-servers.ts';
 import { loadConfig } from '../../../shared/config/load-config.ts';
 import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
 import { LOCALHOST } from '../../support/certificates.ts';
 import { startService } from '../../support/service.ts';
 import { answersAll } from '../../support/shards.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-const START_MS = 60_000;
 const TLS = { ...LOCALHOST, isMutual: true };
 const FILES = { REDIS_TLS_CA_FILE: TLS.ca, REDIS_TLS_CERT_FILE: TLS.cert, REDIS_TLS_KEY_FILE: TLS.key };
 
-let dataDir: string;
-let node: RedisNode;
-
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'parley-tls-'));
-  node = await startNode('node', { dataDir, password: 'a pass/word', tls: TLS }, () => ({}));
-}, START_MS);
-afterAll(async () => {
-  await node.process().stop();
-  await rm(dataDir, { recursive: true, force: true });
-}, START_MS);
+const node = useStarted('node', () => openOwnNode({ password: 'a pass/word', tls: TLS }));
 
 /** As an operator writes it: the files are in settings of their own. */
 const plain = (url: string) => url.replace(/\?.*$/, '');
@@ -40,31 +23,18 @@ async function expectService(url: string): Promise<void> {
   await service.close();
 }
 
-it('serves over TLS with an authority and a certificate of its own', () => expectService(node.url), START_MS);
+it('serves over TLS with an authority and a certificate of its own', () => expectService(node.url));
 
-it(
-  'serves on a cluster that asks for a certificate',
-  async () => {
-    const cluster = await startRedisCluster({ dataDir: join(dataDir, 'cluster'), tls: TLS, replicas: 0 });
+it.each([
+  ['on a cluster that asks', () => openOwnCluster({ tls: TLS, replicas: 0 })],
+  ['under sentinels that ask', () => openOwnSentinels({ tls: TLS, replicas: 1 })],
+])('serves %s for a certificate', async (_where, open) => {
+  const group = await open();
 
-    await expectService(cluster.url);
+  await expectService(group.url);
 
-    await cluster.stop();
-  },
-  START_MS,
-);
-
-it(
-  'serves under sentinels that ask for a certificate',
-  async () => {
-    const group = await startSentinels({ dataDir: join(dataDir, 'sentinels'), tls: TLS, replicas: 1 });
-
-    await expectService(group.url);
-
-    await group.stop();
-  },
-  START_MS,
-);
+  await group.close();
+});
 
 it.each([
   ['that the authority is unknown', {}, /self-signed certificate/, /REDIS_TLS_CA_FILE/],
@@ -74,26 +44,22 @@ it.each([
     /certificate required|ECONNRESET|closed/,
     /REDIS_/,
   ],
-])(
-  'says at the start %s',
-  async (_what, files, reason, setting) => {
-    const { redis } = loadConfig(
-      {
-        ...{ REDIS_URL: plain(node.url), MONGODB_URI: 'mongodb://h1/parley', ...files },
-        CREDENTIALS_KEY: Buffer.alloc(32, 7).toString('base64'),
-      },
-      'worker',
-    );
-    const client = createRedis(redis.url, 'worker');
-    client.on('error', () => undefined);
+])('says at the start %s', async (_what, files, reason, setting) => {
+  const { redis } = loadConfig(
+    {
+      ...{ REDIS_URL: plain(node.url), MONGODB_URI: 'mongodb://h1/parley', ...files },
+      CREDENTIALS_KEY: Buffer.alloc(32, 7).toString('base64'),
+    },
+    'worker',
+  );
+  const client = createRedis(redis.url, 'worker');
+  client.on('error', () => undefined);
 
-    const failed = await connectRedis(client, 2_000).catch((error: unknown) => error);
+  const failed = await connectRedis(client, 2_000).catch((error: unknown) => error);
 
-    expect(failed).toMatchObject({ message: expect.stringMatching(setting) });
-    expect(String((failed as Error).cause)).toMatch(reason);
-  },
-  START_MS,
-);
+  expect(failed).toMatchObject({ message: expect.stringMatching(setting) });
+  expect(String((failed as Error).cause)).toMatch(reason);
+});
 
 it('says which settings name a file that cannot be used', () => {
   const url = `${plain(node.url)}?tls_ca=${encodeURIComponent('/nonexistent/ca.pem')}`;

@@ -1,18 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
-import { startRedisCluster } from '../../support/redis/redis-cluster.ts';
-import { startNode, withClient } from '../../support/redis/redis-nodes.ts';
-import type { RedisNode } from '../../support/redis/redis-nodes.ts';
+import { openOwnCluster, openOwnNode } from '../../support/redis/own-servers.ts';
+import { withClient } from '../../support/redis/redis-nodes.ts';
 import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
 import { assertSuitable } from '../../../shared/redis/server-check.ts';
 import { itemsOf, postLines } from '../../support/batch-client.ts';
-import { chatOf, postChat, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, waitUntil } from '../../support/chat.ts';
 import { jobOf } from '../../support/compliance.ts';
 import { openStream } from '../../support/stream-client.ts';
 import { moveWhenIdle, shardOf } from '../../support/move-lab.ts';
@@ -20,24 +17,14 @@ import { startService } from '../../support/service.ts';
 import type { TestService } from '../../support/service.ts';
 import { answersAll, tenantsByShard } from '../../support/shards.ts';
 import { apiOf } from '../../support/tenant-api.ts';
+import { useStarted } from '../../support/use-service.ts';
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts';
 
-const START_MS = 40_000;
 const GUIDE = join(import.meta.dirname, '../../../docs/guide/operating.md');
 /** As an operator finds it in the guide. */
 const RULE = /^ACL SETUSER parley .*$/m.exec(readFileSync(GUIDE, 'utf8'))?.[0] ?? '';
 
-let dataDir: string;
-let node: RedisNode;
-
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'parley-user-'));
-  node = await startNode('node', { dataDir }, () => ({}));
-}, START_MS);
-afterAll(async () => {
-  await node.process().stop();
-  await rm(dataDir, { recursive: true, force: true });
-}, START_MS);
+const node = useStarted('node', openOwnNode);
 
 async function makeUser(url: string, more: string[], prefix: string): Promise<void> {
   const [, , ...words] = RULE.replaceAll('{chat-', `{${prefix}`).split(' ');
@@ -100,7 +87,7 @@ async function doEverything(service: TestService): Promise<void> {
   await api('post', '/chat', chatOf('Later'), { Prefer: 'respond-async' });
   service.provider.change({ chunks: 100, chunk_ms: 50 });
   const live = await openStream(service.url, key, chatOf('Hi'));
-  await waitFor(() => live.read.text !== '' || undefined, 'text');
+  await waitUntil(() => live.read.text !== '', 'text');
   await api('post', `/chat/${live.requestId}/cancel`);
   await live.ended;
   service.provider.restore();
@@ -160,7 +147,7 @@ it('says at the start that the password is another one', async () => {
 });
 
 it('serves on a cluster with the rights of the guide', async () => {
-  const cluster = await startRedisCluster({ dataDir: join(dataDir, 'cluster'), replicas: 0 });
+  const cluster = await openOwnCluster({ replicas: 0 });
   for (const { url } of cluster.nodes) await makeUser(url, [], '');
   const service = await startService({
     env: { REDIS_URL: cluster.url.replace('//', '//parley:PASSWORD@'), QUEUE_SHARDS: '2' },
@@ -170,5 +157,5 @@ it('serves on a cluster with the rights of the guide', async () => {
   await service.close();
 
   expect(await Promise.all(cluster.nodes.map(({ url }) => refusedBy(url)))).toEqual([[], [], []]);
-  await cluster.stop();
-}, 60_000);
+  await cluster.close();
+});

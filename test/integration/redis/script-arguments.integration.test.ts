@@ -46,18 +46,13 @@ it.each([...TASKS.map(([task]) => task), 'bench', 'test:restore'])(
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^npm (run|start)/);
   },
-  60_000,
 );
 
-it.each(TASKS)(
-  'npm run %s says what is wrong with %s, and how it is called',
-  async (task, wrong) => {
-    const { code, stdout, stderr } = await run(LAUNCH, task, wrong);
-    expect(code).toBeGreaterThan(0);
-    expect(stderr).toContain(wrong);
-    expect(`${stdout}${stderr}`).not.toMatch(STACK);
-    // The settings of npm start are checked together with its arguments.
-    if (task !== 'start') expect([code, stderr]).toEqual([2, expect.stringMatching(/\n\nnpm run /)]);
-  },
-  60_000,
-);
+it.each(TASKS)('npm run %s says what is wrong with %s, and how it is called', async (task, wrong) => {
+  const { code, stdout, stderr } = await run(LAUNCH, task, wrong);
+  expect(code).toBeGreaterThan(0);
+  expect(stderr).toContain(wrong);
+  expect(`${stdout}${stderr}`).not.toMatch(STACK);
+  // The settings of npm start are checked together with its arguments.
+  if (task !== 'start') expect([code, stderr]).toEqual([2, expect.stringMatching(/\n\nnpm run /)]);
+});

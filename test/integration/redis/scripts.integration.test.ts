@@ -1,25 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
 
-import { startRedis } from '../../../scripts/embedded/redis.ts';
-import type { EmbeddedRedis } from '../../../scripts/embedded/redis.ts';
 import { createLeaderLease } from '../../../shared/redis/stores/leader-lease.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
+import { openOwnRedis } from '../../support/redis/own-servers.ts';
 import { openTestRedis, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let dataDir: string;
+afterAll(() => {
+  client.disconnect();
+});
 /** Of this file alone: other files call scripts while it forgets them. */
-let redis: EmbeddedRedis;
+const redis = useStarted('redis', openOwnRedis);
 let client: Redis;
 let sent: string[] = [];
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'parley-scripts-'));
-  redis = await startRedis({ dataDir, log: () => undefined });
   const opened = await openTestRedis('worker', redis.url);
   if (opened instanceof Cluster) throw new Error('The tests run on one server.');
   client = opened;
@@ -28,11 +24,6 @@ beforeAll(async () => {
     sent.push(command.name);
     return send(command, stream);
   };
-});
-afterAll(async () => {
-  client.disconnect();
-  await redis.stop();
-  await rm(dataDir, { recursive: true, force: true });
 });
 
 function openLease() {

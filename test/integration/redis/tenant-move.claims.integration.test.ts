@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, requestIdOf, waitFor, waitUntil } from '../../support/chat.ts';
 import { moveWhenIdle, shardOf } from '../../support/move-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
 import { useService } from '../../support/use-service.ts';
@@ -53,9 +53,9 @@ it.each<[string, number | null, (tenant: TestTenant, requestId: string) => Promi
     if (retention === null) await waitFor(isStored, 'the stored answer');
     await between(tenant, requestId);
   }
-  await waitFor(async () => {
+  await waitUntil(async () => {
     const { body } = await service.admin('get', '/settlement');
-    return body.outbox === 0 || undefined;
+    return body.outbox === 0;
   }, 'the settlement');
   // As when it was let go.
   await service.redis.del(requestIds.map((id) => service.keyspace.shard(from).record(id)));

@@ -12,7 +12,7 @@ import { createAcceptanceClock } from '../../../shared/requests/record-store.ts'
 import { createAccessFlags } from '../../../shared/redis/stores/access-flags.ts';
 import { createMoveMarks, createTenantState } from '../../../shared/requests/tenant-move.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
-import { chatOf, postChat, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, waitFor, waitUntil } from '../../support/chat.ts';
 import { kindsOn, moveWhenIdle, shardOf } from '../../support/move-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
 import { apiOf } from '../../support/tenant-api.ts';
@@ -57,20 +57,10 @@ function wrap<Part extends object>(part: Part, partName: string, around: Around)
 }
 
 function openMover(around: Around, aheadMs = 0): MoveTenant {
-  const { tenants, keys, accounts, accountStore, accessFlags, moves, marks, state, acceptanceClock } = depsOf();
-  return openMoveTenant(service, {
-    tenants: wrap(tenants, 'tenants', around),
-    keys: wrap(keys, 'keys', around),
-    accounts: wrap(accounts, 'accounts', around),
-    accountStore: wrap(accountStore, 'accountStore', around),
-    accessFlags: wrap(accessFlags, 'accessFlags', around),
-    moves: wrap(moves, 'moves', around),
-    marks: wrap(marks, 'marks', around),
-    state: wrap(state, 'state', around),
-    acceptanceClock: wrap(acceptanceClock, 'acceptanceClock', around),
-    clock: { now: () => Date.now() + aheadMs },
-    log: service.log,
-  });
+  const parts = Object.entries(depsOf()).map(([name, part]) => [name, wrap(part as object, name, around)]);
+  // Each is what it was, but for what runs around its calls.
+  const stores = Object.fromEntries(parts) as Deps;
+  return openMoveTenant(service, { ...stores, clock: { now: () => Date.now() + aheadMs }, log: service.log });
 }
 
 const plainly: Around = (_name, call) => call();
@@ -101,10 +91,10 @@ function unansweredAt(place: number): Around {
 
 async function idle({ tenantId }: TestTenant): Promise<void> {
   const { state, moves } = depsOf();
-  await waitFor(async () => {
+  await waitUntil(async () => {
     const work = await state.openWork(await shardOf(service, tenantId), tenantId);
     const tasks = await moves.openTasks(tenantId);
-    return work.requests + work.unsettled + tasks.batches + tasks.intents === 0 || undefined;
+    return work.requests + work.unsettled + tasks.batches + tasks.intents === 0;
   }, 'the tenant to be idle');
 }
 

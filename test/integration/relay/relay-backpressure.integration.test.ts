@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Response } from 'express';
 
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
 import { useStreams } from '../../support/stream-server.ts';
 import { useStarted } from '../../support/use-service.ts';
@@ -22,7 +22,7 @@ describe('a client that does not read', () => {
       mostKept = Math.max(mostKept, res.writableLength);
     }
     await request.finish();
-    await waitFor(() => (res.writableNeedDrain ? true : undefined), 'the back-pressure');
+    await waitUntil(() => res.writableNeedDrain, 'the back-pressure');
     mostKept = Math.max(mostKept, res.writableLength);
     expect(mostKept).toBeLessThan(MEGABYTE);
 
@@ -41,7 +41,7 @@ describe('a client that does not read', () => {
 
     // A client that reads has several in the same time.
     const other = await serve((await relay.start()).requestId, { pingMs: 5 });
-    await waitFor(() => (other.text().split(': ping').length > 6 ? true : undefined), 'its pings');
+    await waitUntil(() => other.text().split(': ping').length > 6, 'its pings');
 
     expect(res.writableLength).toBe(kept);
   });
@@ -52,8 +52,8 @@ describe('a client that does not read', () => {
 
     await writeUntilBlocked(request, res);
 
-    await waitFor(() => (res.destroyed ? true : undefined), 'the connection to be dropped');
-    await waitFor(() => (relay.hub.size() === 0 ? true : undefined), 'its reader to be closed');
+    await waitUntil(() => res.destroyed, 'the connection to be dropped');
+    await waitUntil(() => relay.hub.size() === 0, 'its reader to be closed');
   });
 
   it('is dropped in the same way when it is only the end that it does not read', async () => {
@@ -62,14 +62,14 @@ describe('a client that does not read', () => {
 
     await request.finish('x'.repeat(20 * MEGABYTE));
 
-    await waitFor(() => (res.destroyed ? true : undefined), 'the connection to be dropped');
+    await waitUntil(() => res.destroyed, 'the connection to be dropped');
   });
 });
 
 async function writeUntilBlocked(request: { append(text: string): Promise<void> }, res: Response): Promise<void> {
-  await waitFor(async () => {
+  await waitUntil(async () => {
     await request.append('x'.repeat(500_000));
     // On a busy machine it may have been dropped between two looks.
-    return res.writableNeedDrain || res.destroyed ? true : undefined;
+    return res.writableNeedDrain || res.destroyed;
   }, 'the socket to be full');
 }

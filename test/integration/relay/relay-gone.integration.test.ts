@@ -7,7 +7,7 @@ import express from 'express';
 import type { Response } from 'express';
 
 import { openCollector, openForwarder } from '../../../api/relay/answer.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
 import { SHARD } from '../../support/request-lab.ts';
 import { useStarted } from '../../support/use-service.ts';
@@ -25,7 +25,7 @@ async function responseWithoutClient(): Promise<Response> {
   socket.write('GET / HTTP/1.1\r\nHost: parley\r\n\r\n');
   const res = await called.promise;
   socket.destroy();
-  await waitFor(() => (res.closed ? true : undefined), 'the end of the connection');
+  await waitUntil(() => res.closed, 'the end of the connection');
   server.close();
   return res;
 }
@@ -42,9 +42,9 @@ describe('a client that has gone before its relay is opened', () => {
     expect(relay.hub.size()).toBe(0);
     await forwarder.forward({ requestId, created: 1, model: 'mobius' });
     const record = relay.lab.keys.record(requestId);
-    await waitFor(async () => {
+    await waitUntil(async () => {
       const until = await relay.lab.redis.hget(record, `reader:${relay.hub.channelOf(SHARD)}`);
-      return Number(until) <= Date.now() ? true : undefined;
+      return Number(until) <= Date.now();
     }, 'the end of its reader’s lease');
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
 import { useStreams } from '../../support/stream-server.ts';
 import type { ServedStream } from '../../support/stream-server.ts';
@@ -13,7 +13,7 @@ describe('the head of a stream', () => {
   const relay = useStarted('relay', openRelayLab);
 
   const pings = (stream: ServedStream, count: number) =>
-    waitFor(() => (stream.text().split(': ping\n').length > count ? true : undefined), 'pings');
+    waitUntil(() => stream.text().split(': ping\n').length > count, 'pings');
 
   it('waits for the queue, which may still refuse the request, and then comes at once', async () => {
     const request = await relay.start();

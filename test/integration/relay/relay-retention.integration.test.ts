@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../../shared/contracts/events.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
 import { FAILED, SHARD } from '../../support/request-lab.ts';
 import { useStreams } from '../../support/stream-server.ts';
@@ -31,7 +31,7 @@ async function start() {
     /** The answer has come whole, and its time is over for whoever comes then. */
     async endAndForget(): Promise<void> {
       await request.finish('', SHORT_MS);
-      await waitFor(async () => ((await relay.lab.redis.exists(record)) === 0 ? true : undefined), 'the retention');
+      await waitUntil(async () => (await relay.lab.redis.exists(record)) === 0, 'the retention');
     },
   };
 }
@@ -49,7 +49,7 @@ describe('an answer whose time is over', () => {
     socket.resume();
 
     expectWhole(await ended);
-  }, 60_000);
+  });
 
   it('is read to its end by a client that resumes in its last moment', async () => {
     const request = await start();
@@ -63,7 +63,7 @@ describe('an answer whose time is over', () => {
     const { ended } = await serve(requestId, { existing: true });
 
     expectWhole(await ended);
-  }, 60_000);
+  });
 
   it('goes in time where nobody reads it', async () => {
     const request = await start();
@@ -86,13 +86,13 @@ describe('a reader of which Redis has lost the channel', () => {
     await relay.lab.redis.hset(record, 'channels', '');
 
     const channels = () => relay.lab.redis.hget(record, 'channels');
-    await waitFor(async () => ((await channels()) === '' ? undefined : true), 'the renewal', 10_000);
+    await waitUntil(async () => (await channels()) !== '', 'the renewal', 10_000);
     await request.append('a');
 
     expect(await channels()).toBe(relay.hub.channelOf(SHARD));
-    await waitFor(() => (heard.texts().length === 1 ? true : undefined), 'the text', 500);
+    await waitUntil(() => heard.texts().length === 1, 'the text', 500);
     heard.reader.close();
-  }, 30_000);
+  });
 });
 
 describe('a reader that has more of an answer than is left of it', () => {
@@ -101,7 +101,7 @@ describe('a reader that has more of an answer than is left of it', () => {
     const { requestId, ref } = request;
     const heard = relay.read(requestId);
     for (const text of ['a', 'b', 'c', 'd', 'e']) await request.append(text);
-    await waitFor(() => (heard.texts().length === 5 ? true : undefined), 'the text');
+    await waitUntil(() => heard.texts().length === 5, 'the text');
 
     // A Redis that has lost text and worker; the sweep ends what it has left.
     const { redis, keys, requests } = relay.lab;
@@ -111,8 +111,8 @@ describe('a reader that has more of an answer than is left of it', () => {
     await redis.hset(keys.record(requestId), 'lastSeq', 2);
     await requests.finish(ref, 2, FAILED);
 
-    await waitFor(() => (heard.entries.at(-1)?.terminal === undefined ? undefined : true), 'the end', 15_000);
+    await waitUntil(() => !(heard.entries.at(-1)?.terminal === undefined), 'the end', 15_000);
     expect(heard.entries.at(-1)?.terminal).toEqual(LOST);
     heard.reader.close();
-  }, 30_000);
+  });
 });

@@ -11,7 +11,7 @@ import type { AcceptRoute, OpenRelay } from '../../../api/chat/accept.ts';
 import { createRespond } from '../../../api/chat/chat-endpoints.ts';
 import type { ParsedChatBody } from '../../../api/chat/chat-body.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
 import { SHARD } from '../../support/request-lab.ts';
 import { useStarted } from '../../support/use-service.ts';
@@ -74,10 +74,10 @@ describe('the client of a complete answer', () => {
 
   it('is dropped when it takes nothing for the drain time', async () => {
     const { res } = await ask(300);
-    await waitFor(() => (res.writableLength > MEGABYTE ? true : undefined), 'the answer to wait for its reader');
+    await waitUntil(() => res.writableLength > MEGABYTE, 'the answer to wait for its reader');
 
-    await waitFor(() => (res.destroyed ? true : undefined), 'the connection to be dropped');
-    await waitFor(() => (relay.hub.size() === 0 ? true : undefined), 'its reader to be closed');
+    await waitUntil(() => res.destroyed, 'the connection to be dropped');
+    await waitUntil(() => relay.hub.size() === 0, 'its reader to be closed');
   });
 
   it('has all of it when it reads slowly, even if that takes longer than the drain time', async () => {

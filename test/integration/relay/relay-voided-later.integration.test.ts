@@ -8,7 +8,7 @@ import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitFor, waitUntil } from '../../support/chat.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
 import type { AdmissionStore } from '../../../shared/requests/admission-store.ts';
@@ -18,35 +18,27 @@ import { useStarted } from '../../support/use-service.ts';
 
 const relay = useStarted('relay', () => openRelayLab({ polls: false }));
 
-/** A call that has joined a request which is not queued yet. */
-async function joined() {
+/** Admitted without its body, and joined by a second call, which may have been promised that it ends. */
+async function joinedBy(ways: AdmitOptions = {}) {
   const { lab, hub } = relay;
-  const request = await lab.admit({ withoutBody: true });
+  const request = await lab.admit({ withoutBody: true, ...ways });
   const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
   await records.attach(request.principal, request.requestId, hub.channelOf(SHARD));
-  return { request, heard: relay.read(request.requestId, { existing: true }) };
+  return request;
 }
 
-describe('a call that has joined a request', () => {
-  it('hears at once that the first call has taken it back', async () => {
-    const { request, heard } = await joined();
+it.each([
+  ['at once that the first call has taken it back', LOST],
+  ['within seconds of a tombstone without an end, as a deletion leaves it', undefined],
+])('a call that has joined a request hears %s', async (_what, terminal) => {
+  const { requestId, principal } = await joinedBy();
+  const heard = relay.read(requestId, { existing: true });
 
-    expect(await relay.lab.admissions.void(request.requestId, request.principal, LOST)).toBe('accepted');
+  expect(await relay.lab.admissions.void(requestId, principal, terminal)).toBe('accepted');
 
-    await waitFor(() => (heard.entries.at(-1)?.terminal === undefined ? undefined : true), 'the end');
-    expect(heard.entries.at(-1)?.terminal).toEqual(LOST);
-    heard.reader.close();
-  });
-
-  it('hears within seconds of a tombstone without an end, as a deletion leaves it', async () => {
-    const { request, heard } = await joined();
-
-    await relay.lab.admissions.void(request.requestId, request.principal);
-
-    await waitFor(() => (heard.entries.at(-1)?.terminal === undefined ? undefined : true), 'the end');
-    expect(heard.entries.at(-1)?.terminal).toEqual(LOST);
-    heard.reader.close();
-  });
+  await waitUntil(() => heard.entries.at(-1)?.terminal !== undefined, 'the end');
+  expect(heard.entries.at(-1)?.terminal).toEqual(LOST);
+  heard.reader.close();
 });
 
 /** A line that takes a request; a worker has it before the answer, which is lost. */
@@ -65,15 +57,6 @@ function unansweredLine(request: Awaited<ReturnType<typeof relay.lab.admit>>): P
 describe('a request that another call has joined', () => {
   const named = () => ({ idempotency: { name: newId('req'), fingerprint: 'f' } });
   const tried = () => ({ attempt: { name: newId('req'), fingerprint: 'f', isRetry: false } });
-
-  /** Admitted without its body, and joined by a second call, which may have been promised that it ends. */
-  async function joinedBy(ways: AdmitOptions) {
-    const { lab, hub } = relay;
-    const request = await lab.admit({ withoutBody: true, ...ways });
-    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
-    await records.attach(request.principal, request.requestId, hub.channelOf(SHARD));
-    return request;
-  }
 
   /** The first call to put it into line fails before Redis hears of it. */
   function enqueuerOf(store: Pick<AdmissionStore, 'voidPermanently' | 'voidRefused'>) {
@@ -161,7 +144,7 @@ describe('a request whose caller was told 503 before Redis said whether it is in
     await expect(enqueue(request.envelope, request.principal)).rejects.toMatchObject({ code: 'model_unavailable' });
 
     const marks = () => lab.redis.hmget(lab.keys.record(request.requestId), 'cancel', 'unbilled');
-    await waitFor(async () => ((await marks()).every((mark) => mark === '1') ? true : undefined), 'the word to stop');
+    await waitUntil(async () => (await marks()).every((mark) => mark === '1'), 'the word to stop');
   });
 });
 
@@ -216,8 +199,8 @@ describe('an outage of Redis that is longer than readers are missed for', () => 
 
     await relay.killSubscriber();
 
-    await waitFor(
-      async () => (Number(await lab.redis.hget(lab.keys.record(requestId), field)) > Date.now() ? true : undefined),
+    await waitUntil(
+      async () => Number(await lab.redis.hget(lab.keys.record(requestId), field)) > Date.now(),
       'the renewal',
       2_500,
     );

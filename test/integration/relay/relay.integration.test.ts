@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createChunkChannel } from '../../../shared/requests/channels.ts';
 import { createRedis } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { openRelayLab, sequenceOf } from '../../support/relay-lab.ts';
 import type { Heard } from '../../support/relay-lab.ts';
 import { SHARD } from '../../support/request-lab.ts';
@@ -15,7 +15,7 @@ const upTo = (last: number) => Array.from({ length: last }, (_, index) => index 
 const numbered = (first: number, last: number) => upTo(last - first + 1).map((index) => `${first + index - 1} `);
 
 async function heardUpTo(heard: Heard, last: number): Promise<void> {
-  await waitFor(() => (sequenceOf(heard.entries).at(-1) === last ? true : undefined), `event ${last}`);
+  await waitUntil(() => sequenceOf(heard.entries).at(-1) === last, `event ${last}`);
   expect(sequenceOf(heard.entries)).toEqual(upTo(last));
 }
 
@@ -97,10 +97,10 @@ describe('the relay', () => {
       for (const text of numbered(1, 150)) await request.append(text);
     })();
 
-    await waitFor(() => {
+    await waitUntil(() => {
       heard.reader.pause();
       heard.reader.resume();
-      return sequenceOf(heard.entries).at(-1) === 150 ? true : undefined;
+      return sequenceOf(heard.entries).at(-1) === 150;
     }, 'all of them');
     await writing;
 
@@ -117,7 +117,7 @@ describe('the relay', () => {
     await request.append('21 ');
 
     await heardUpTo(whole, 21);
-    await waitFor(() => (part.entries.at(-1)?.lastSeq === 21 ? true : undefined), 'the rest');
+    await waitUntil(() => part.entries.at(-1)?.lastSeq === 21, 'the rest');
     expect(sequenceOf(part.entries)).toEqual(upTo(21).slice(14));
   });
 

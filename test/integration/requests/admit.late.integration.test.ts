@@ -1,30 +1,24 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, expect, it } from '@jest/globals';
 
 import { createShardClocks } from '../../../shared/redis/scripts.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { openAdmissionLab } from '../../support/admission-lab.ts';
-import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
+import type { LabKey } from '../../support/admission-lab.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const clocks = createShardClocks();
-let proxy: TcpProxy;
-let lab: AdmissionLab;
+const proxy = useStarted('proxy', () => openTcpProxy(redisUrl()));
+const lab = useStarted('lab', () => openAdmissionLab({ url: proxy.url, clocks }));
 let key: LabKey;
 beforeAll(async () => {
-  proxy = await openTcpProxy(redisUrl());
-  lab = await openAdmissionLab({ url: proxy.url, clocks });
   key = await lab.key();
   // The process has heard of the shard before: its first call knows no time of Redis.
   await key.admit();
 });
 afterEach(() => {
   proxy.set('pass');
-});
-afterAll(async () => {
-  await lab.close();
-  await proxy.close();
 });
 
 it('does not let in what reaches Redis when its sender has given up', async () => {

@@ -75,16 +75,12 @@ describe('under a steady overload by more than twice as many callers as a queue 
     [50, LIMIT],
     // One tenant's requests fill half of the queue.
     [1, LIMIT / 2],
-  ])(
-    'at least four of five callers of %d tenants who come back when told are let in',
-    async (tenants, places) => {
-      const { letIn, sentAway, longest } = await overload(lab, tenants, places);
+  ])('at least four of five callers of %d tenants who come back when told are let in', async (tenants, places) => {
+    const { letIn, sentAway, longest } = await overload(lab, tenants, places);
 
-      expect(letIn + sentAway).toBeGreaterThan(RETURNS_MIN);
-      expect(letIn / (letIn + sentAway)).toBeGreaterThanOrEqual(0.8);
-      expect(longest).toBeLessThanOrEqual(places);
-      await lab.redis.del(lab.keys.prioritized('interactive'), lab.keys.queueStatistics('interactive'));
-    },
-    60_000,
-  );
+    expect(letIn + sentAway).toBeGreaterThan(RETURNS_MIN);
+    expect(letIn / (letIn + sentAway)).toBeGreaterThanOrEqual(0.8);
+    expect(longest).toBeLessThanOrEqual(places);
+    await lab.redis.del(lab.keys.prioritized('interactive'), lab.keys.queueStatistics('interactive'));
+  });
 });

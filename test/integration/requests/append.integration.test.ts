@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { decodeEntry } from '../../../shared/contracts/events.ts';
 import { createStreamReader } from '../../../shared/requests/answers.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitFor, waitUntil } from '../../support/chat.ts';
 import { openRequestLab, SHARD } from '../../support/request-lab.ts';
 import type { LabRequest } from '../../support/request-lab.ts';
 import { useStarted } from '../../support/use-service.ts';
@@ -18,7 +18,7 @@ async function running(): Promise<LabRequest> {
 /** What was published of a request: sequence number and text. */
 async function heardOf({ requestId }: LabRequest, count: number): Promise<[number, string][]> {
   const own = () => lab.heard.filter((message) => message.startsWith(`${requestId} `));
-  await waitFor(() => (own().length >= count ? true : undefined), 'the published entries');
+  await waitUntil(() => own().length >= count, 'the published entries');
   return own().map((message) => {
     const [head = '', ...payload] = message.slice(requestId.length + 1).split('\n');
     return [Number(head), payload.join('\n')];
@@ -52,14 +52,6 @@ it('notes when the first text came, and keeps that time', async () => {
 
   expect(noted).not.toBeNull();
   expect(await firstTokenAt()).toBe(noted);
-});
-
-it('tells with every batch that the request was cancelled, a repeated one included', async () => {
-  const request = await running();
-  await lab.redis.hset(lab.keys.record(request.requestId), 'cancel', '1');
-
-  expect(await lab.requests.append(request.ref(1), 1, ['a'])).toBe('cancelled');
-  expect(await lab.requests.append(request.ref(1), 1, ['a'])).toBe('cancelled');
 });
 
 it('reaches every ingress that reads the stream', async () => {
@@ -103,7 +95,7 @@ describe('the text of several requests', () => {
     for (let seq = 2; together === undefined && seq <= 20; seq += 1) {
       const outcomes = await Promise.all(requests.map((request) => lab.requests.append(request.ref(1), seq, ['b'])));
       expect(outcomes).toEqual(['ok', 'ok', 'ok', 'ok']);
-      await waitFor(() => (lab.heard.at(-1)?.includes(` ${seq}\n`) === true ? true : undefined), 'the last message');
+      await waitUntil(() => lab.heard.at(-1)?.includes(` ${seq}\n`) === true, 'the last message');
       const texts = requests.slice(1).map(({ requestId }) => `${requestId} ${seq}\n"b"`);
       together = common().find((message) => texts.every((text) => message.split('\x1e').includes(text)));
     }

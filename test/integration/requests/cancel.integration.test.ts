@@ -1,42 +1,30 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
-import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { subscribe } from '../../../shared/redis/connection.ts';
 import { createLease, createOpenLeases } from '../../../workers/pipeline/claim.ts';
 import type { OpenLeases } from '../../../workers/pipeline/claim.ts';
 import { Stopped } from '../../../workers/pipeline/stage.ts';
 import type { Lease } from '../../../workers/pipeline/stage.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { RETENTION_MS, openRequestLab } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
 import { openTestRedis } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: RequestLab;
-let subscriber: RedisClient;
+const lab = useStarted('lab', openRequestLab);
+const subscriber = useStarted('subscriber', () => openTestRedis('subscriber'));
 let leases: OpenLeases;
 beforeAll(async () => {
   // Leases are not renewed by themselves: what stops here was told to.
-  const doNotFake = [
-    'Date',
-    'hrtime',
-    'nextTick',
-    'performance',
-    'queueMicrotask',
-    'setImmediate',
-    'setTimeout',
-  ] as const;
-  jest.useFakeTimers({ doNotFake: [...doNotFake, 'clearImmediate', 'clearTimeout'] });
-  lab = await openRequestLab();
-  subscriber = await openTestRedis('subscriber');
+  const clocks = ['Date', 'hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate', 'setTimeout'] as const;
+  jest.useFakeTimers({ doNotFake: [...clocks, 'clearImmediate', 'clearTimeout'] });
   leases = createOpenLeases((options) => createLease(createRecordingLog(), options));
   await subscribe(subscriber, lab.keys.cancelled, (requestId) => void leases.onCancelled(requestId));
 });
-afterAll(async () => {
+afterAll(() => {
   jest.useRealTimers();
-  subscriber.disconnect();
-  await lab.close();
 });
 
 function open(request: LabRequest, fence = 1): Lease {
@@ -91,7 +79,7 @@ it('stops a request as it starts that was cancelled after its job was taken', as
 
   const lease = open(request);
 
-  await waitFor(() => (lease.signal.aborted ? true : undefined), 'the stop');
+  await waitUntil(() => lease.signal.aborted, 'the stop');
   expect(lease.signal.reason).toEqual(new Stopped('cancelled'));
   lease.release();
 });

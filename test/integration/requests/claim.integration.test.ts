@@ -4,7 +4,7 @@ import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { LEASE_MS, openRequestLab, RATE, REQUEST_TIMEOUT_MS, SHARD } from '../../support/request-lab.ts';
 import { useStarted } from '../../support/use-service.ts';
 
-describe('two deliveries of one request', () => {
+describe('claiming', () => {
   const lab = useStarted('lab', openRequestLab);
 
   it('gives the body as the ingress stored it, however long, and whatever characters it has', async () => {
@@ -23,10 +23,6 @@ describe('two deliveries of one request', () => {
     expect(claimed).toMatchObject({ kind: 'run', envelope: { request: { messages } } });
     expect(await enqueue()).toBe('running');
   });
-});
-
-describe('claiming', () => {
-  const lab = useStarted('lab', openRequestLab);
 
   it('tells what the request may cost, how long it has and that nothing was sent', async () => {
     const principal = await lab.tenant(1_000 * RATE);

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 
 import { createLeaderLease } from '../../../shared/redis/stores/leader-lease.ts';
 import { createInflight } from '../../../shared/requests/overdue.ts';
 import { clockedRedis, setClock } from '../../support/clocked-redis.ts';
 import { LEASE_MS, needs, openRequestLab, RATE, REQUEST_TIMEOUT_MS, SHARD } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
+import { useEach } from '../../support/use-service.ts';
 
 /** By how much Redis's clock was put back: what it was told before lies so far ahead. */
 const BACK_MS = 3_600_000;
@@ -12,20 +13,16 @@ const LOOKED_AT = 100;
 /** Of the lab: for how long a request may be without readers. */
 const GRACE_MS = 30_000;
 
-let lab: RequestLab;
+const lab = useEach('lab', openRequestLab);
 let request: LabRequest;
 let lock: string;
 beforeEach(async () => {
-  lab = await openRequestLab();
   request = await lab.admit();
   await lab.run(request, 1);
   lock = `${lab.keys.job('interactive', request.requestId)}:lock`;
   await lab.redis.set(lock, 'worker', 'PX', LEASE_MS + BACK_MS);
   await lab.redis.hincrby(lab.keys.record(request.requestId), 'leased', BACK_MS);
   await lab.redis.zadd(lab.keys.inflight, 'XX', Date.now() + LEASE_MS + BACK_MS, request.requestId);
-});
-afterEach(async () => {
-  await lab.close();
 });
 
 const overdueAtMs = async () => Number(await lab.redis.zscore(lab.keys.inflight, request.requestId)) - Date.now();

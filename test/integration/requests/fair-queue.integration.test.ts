@@ -1,32 +1,24 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Worker } from 'bullmq';
 
 import { JOBS } from '../../../shared/contracts/jobs.ts';
 import { createChatQueues } from '../../../shared/queue/queues.ts';
-import type { ChatQueues } from '../../../shared/queue/queues.ts';
 import { openAdmissionLab } from '../../support/admission-lab.ts';
-import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
+import type { LabKey } from '../../support/admission-lab.ts';
 import { openTestRedis } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitUntil } from '../../support/wait-for.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const SHARD = 2;
 const BODY = '{"requestId":"req"}';
 
-let lab: AdmissionLab;
-let queues: ChatQueues;
+const lab = useStarted('lab', openAdmissionLab);
+const queues = useStarted('queues', () => Promise.resolve(createChatQueues(lab.redis, lab.keyspace, () => undefined)));
 /** Ids are each test's own. */
 let run = 0;
-beforeAll(async () => {
-  lab = await openAdmissionLab();
-  queues = createChatQueues(lab.redis, lab.keyspace, () => undefined);
-});
 beforeEach(async () => {
   run += 1;
   await lab.redis.del(lab.keys.prioritized('interactive'), lab.keys.marker('interactive'));
-});
-afterAll(async () => {
-  await queues.close();
-  await lab.close();
 });
 
 const queue = () => queues.queue(SHARD, 'interactive');
@@ -44,7 +36,7 @@ async function takeAll(count: number): Promise<string[]> {
     { connection, prefix: lab.keys.tag, concurrency: 1, removeOnComplete: { count: 0 } },
   );
   try {
-    await waitFor(() => (taken.length >= count ? true : undefined), `${count} jobs`);
+    await waitUntil(() => taken.length >= count, `${count} jobs`);
   } finally {
     await worker.close();
     await connection.quit();
@@ -114,7 +106,7 @@ describe('a job that is added with its admission', () => {
     expect(await queue().getJobCounts('prioritized', 'active')).toEqual({ prioritized: 1, active: 0 });
     await queue().resume();
 
-    await waitFor(() => (taken.includes('req_paused') ? true : undefined), 'the job');
+    await waitUntil(() => taken.includes('req_paused'), 'the job');
     await worker.close();
     await connection.quit();
   });
@@ -155,16 +147,6 @@ describe('turns', () => {
     expect(before).toBeGreaterThanOrEqual(9);
   });
 
-  it('are shared by weight', async () => {
-    const [one, three] = [await lab.key({ weight: 1 }), await lab.key({ weight: 3 })];
-    await queueUp(one, 'o', 6);
-    await queueUp(three, 't', 9);
-
-    const order = await takeAll(15);
-
-    expect(order.slice(0, 12).filter((id) => id.startsWith('t')).length).toBe(9);
-  });
-
   it('keep the order of acceptance within a tenant', async () => {
     const [a, b] = [await lab.key(), await lab.key()];
     for (let round = 0; round < 4; round += 1) {
@@ -173,16 +155,6 @@ describe('turns', () => {
     }
     const order = await takeAll(12);
     expect(order.filter((id) => id.startsWith('a'))).toEqual([0, 1, 2, 3, 4, 5, 6, 7].map((index) => `a${index}`));
-  });
-
-  it('cannot be saved up: who sent nothing for long is served next, not first for long', async () => {
-    const [busy, fresh] = [await lab.key(), await lab.key()];
-    await queueUp(busy, 'a', 8);
-    await queueUp(fresh, 'b', 4);
-
-    const order = await takeAll(12);
-
-    expect(order.slice(0, 4).filter((id) => id.startsWith('b'))).toHaveLength(2);
   });
 
   it('go by what the tenant owes: it delays its next turns, and those that have a place keep it', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { encodeEntry } from '../../../shared/contracts/events.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { endingOf, openRequestLab, RETENTION_MS } from '../../support/request-lab.ts';
 import type { AdmitOptions, LabRequest } from '../../support/request-lab.ts';
 import { usedOf } from '../../support/use-window.ts';
@@ -41,7 +41,7 @@ describe('finishing with an answer', () => {
 
     // One more piece of text, the final chunk and [DONE].
     const payload = encodeEntry(['lo'], ending.terminal);
-    await waitFor(() => (lastHeard(request)?.includes('finishReason') === true ? true : undefined), 'the last entry');
+    await waitUntil(() => lastHeard(request)?.includes('finishReason') === true, 'the last entry');
     expect(lastHeard(request)).toBe(`${request.requestId} 5\n${payload}`);
     const stored = await lab.redis.xrange(lab.keys.stream(request.requestId), '-', '+');
     expect(stored.at(-1)).toEqual(['5-0', ['d', payload]]);

@@ -1,17 +1,13 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
 import { createOutbox, isReadable } from '../../../shared/requests/outbox.ts';
 import { recordOf } from '../../support/ledger-lab.ts';
 import { endingOf, openRequestLab, SHARD } from '../../support/request-lab.ts';
-import type { RequestLab } from '../../support/request-lab.ts';
+import { redisUrl } from '../../support/stores.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import { useEach } from '../../support/use-service.ts';
 
-let lab: RequestLab;
-beforeEach(async () => {
-  lab = await openRequestLab();
-});
-afterEach(async () => {
-  await lab.close();
-});
+const lab = useEach('lab', openRequestLab);
 
 async function put(count: number): Promise<string[]> {
   const records = Array.from({ length: count }, () => recordOf('ten_1'));
@@ -146,4 +142,21 @@ it('gets a dead letter back once, however many ask for that at once', async () =
   expect(done.reduce((sum, { requeued }) => sum + requeued, 0)).toBe(1);
   expect(await lab.outbox.length(SHARD)).toBe(1);
   expect(await lab.redis.xlen(lab.keys.deadLetters)).toBe(0);
+});
+
+it('reads a record whose answer is lost with the answer that comes', async () => {
+  const proxy = await openTcpProxy(redisUrl());
+  const outbox = createOutbox(await lab.connect(proxy.url), lab.keyspace);
+  await outbox.read(SHARD, 'new', 100);
+  const written = await put(1);
+  const idsOf = (entries: Awaited<ReturnType<typeof outbox.read>>) => entries.map(({ record }) => record?.requestId);
+  const lost = proxy.cutNextReply();
+
+  const answer = outbox.read(SHARD, 'new', 100);
+  await lost;
+
+  expect(idsOf(await answer)).toEqual(written);
+  expect(await outbox.read(SHARD, 'new', 100)).toEqual([]);
+  expect(idsOf(await outbox.read(SHARD, 'redelivered', 100))).toEqual(written);
+  await proxy.close();
 });

@@ -1,25 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Worker } from 'bullmq';
 import type { RedisQueueBackend } from 'bullmq';
 
 import type { ChatJob } from '../../../shared/contracts/jobs.ts';
 import { createChatBackend } from '../../../workers/queue/job-source.ts';
 import { BOUNDLESS, LOCK_MS, openJobLab } from '../../support/job-lab.ts';
-import type { JobLab } from '../../support/job-lab.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
+import { useEach } from '../../support/use-service.ts';
 
-let lab: JobLab;
-let workers: Worker<ChatJob>[];
-beforeEach(async () => {
-  lab = await openJobLab();
-  workers = [];
-});
-afterEach(async () => {
-  await Promise.all(workers.map((worker) => worker.close(true)));
-  await lab.close();
-});
+const workers: Worker<ChatJob>[] = [];
+afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.close(true))));
+const lab = useEach('lab', openJobLab);
 
 /** Takes up to eight at once and runs nothing by itself. */
 function takingWorker(connection = lab.redis, bodiesUnitsMax?: number) {
@@ -112,8 +105,8 @@ describe('a worker that takes several', () => {
     const ids = await lab.queueUpSome(3);
     const { worker } = takingWorker();
     await worker.getNextJob('a token', { block: false });
-    await waitFor(
-      async () => ((await lab.redis.llen(lab.keys.wait('interactive'))) === ids.length - 1 ? true : undefined),
+    await waitUntil(
+      async () => (await lab.redis.llen(lab.keys.wait('interactive'))) === ids.length - 1,
       'the jobs to be back',
     );
   });
@@ -200,7 +193,7 @@ describe('a worker that takes several', () => {
       async take(most: number, lockMs: number) {
         // A Redis that is busy with a burst answers late: what the call before has brought runs by then.
         if (startedBefore.length > 0)
-          await waitFor(() => (started.length >= startedBefore.length * 8 ? true : undefined), 'the jobs to start');
+          await waitUntil(() => started.length >= startedBefore.length * 8, 'the jobs to start');
         startedBefore.push([...started]);
         return lab.jobs.take(most, lockMs);
       },
@@ -224,7 +217,7 @@ describe('a worker that takes several', () => {
     );
     workers.push(worker);
 
-    await waitFor(() => (started.length === ids.length ? true : undefined), 'all jobs to start');
+    await waitUntil(() => started.length === ids.length, 'all jobs to start');
 
     expect(started).toEqual(ids);
     expect(startedBefore.slice(0, 3)).toEqual([[], ids.slice(0, 8), ids.slice(0, 16)]);
@@ -263,7 +256,7 @@ describe('a worker that takes several', () => {
     worker.on('error', () => undefined);
     const job = await worker.getNextJob('token', { block: false });
     connection.disconnect();
-    await waitFor(() => (connection.status === 'end' ? true : undefined), 'the end of the connection');
+    await waitUntil(() => connection.status === 'end', 'the end of the connection');
     const failing = () => job.moveToFailed(new Error('timeout'), 'token', false);
     await expect(failing()).rejects.toThrow('Connection is closed');
     await connection.connect();

@@ -1,20 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../../shared/contracts/events.ts';
-import { createRecoverRequest } from '../../../shared/requests/recovery.ts';
-import { createErasureGate } from '../../../shared/erasure-gate.ts';
-import { createPseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import { seqAt } from '../../../shared/domain/request-times.ts';
-import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
-import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
-import { createAnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
-import { createRequestIntents } from '../../../shared/mongo/requests/request-intents.ts';
-import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
 import { createReplayLog } from '../../../shared/redis/redis-return.ts';
 import type { ReplayLog } from '../../../shared/redis/redis-return.ts';
-import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
-import { createReplayStore } from '../../../shared/requests/replay-store.ts';
 import { createRequestPresence } from '../../../shared/requests/rollback.ts';
 import type { FinishInput } from '../../../shared/requests/delivery.ts';
 import { unlimited } from '../../../shared/redis/time-limits.ts';
@@ -24,19 +14,10 @@ import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { idleRun } from '../../support/idle-run.ts';
 import { rollBackTo } from '../../support/restore-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
-import {
-  endingOf,
-  FAILED,
-  openRequestLab,
-  REQUEST_TIMEOUT_MS,
-  RETENTION_MS,
-  SHARD,
-  LAB_SETTINGS,
-} from '../../support/request-lab.ts';
+import { endingOf, FAILED, openRequestLab, RETENTION_MS, SHARD, LAB_SETTINGS } from '../../support/request-lab.ts';
 import type { LabRequest } from '../../support/request-lab.ts';
-import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { sweepOf } from '../../support/sweep.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 import { useStarted } from '../../support/use-service.ts';
 
 const SHORT_MS = 1_000;
@@ -77,7 +58,7 @@ describe('a request whose tenant keeps answers for a moment only', () => {
   /** What the sweep finds that looks for requests which Redis has lost. */
   async function found(requestId: string): Promise<string[]> {
     const { redis, keyspace, keys } = lab;
-    await waitFor(async () => ((await redis.exists(keys.record(requestId))) === 0 ? true : undefined), 'it to go');
+    await waitUntil(async () => (await redis.exists(keys.record(requestId))) === 0, 'it to go');
     return createRequestPresence(redis, keyspace, unlimited).look(SHARD, [requestId, 'req_unknown']);
   }
 
@@ -191,37 +172,4 @@ it('puts nothing in the place of a request that Redis has lost meanwhile', async
   await createRequestPresence(redis, keyspace, unlimited).setAcceptedAt(SHARD, 'req_lost', 1_700_000_000_000);
 
   expect(await redis.exists(keyspace.shard(SHARD).record('req_lost'))).toBe(0);
-});
-
-it('puts it there, too, if whoever admitted it again has died before it was in line', async () => {
-  const { redis, keyspace } = lab;
-  const mongo = await openTestMongo(uniqueName('recovery'));
-  const request = await lab.admit({ withoutBody: true });
-  const { requestId, envelope } = request;
-  const acceptedAt = request.admission.now - 5_000;
-  const settings = { requestTimeoutMs: REQUEST_TIMEOUT_MS, limit: unlimited };
-  const recover = createRecoverRequest({
-    presence: createRequestPresence(redis, keyspace, unlimited),
-    admit: () => Promise.reject(new Error('It is admitted')),
-    queueOrder: createQueueOrderStore(redis, keyspace, REQUEST_TIMEOUT_MS),
-    replays: createReplayStore(redis, keyspace, settings),
-    intents: createRequestIntents(mongo),
-    admissions: lab.admissions,
-    answers: createAnswerRepository(mongo),
-    gate: createErasureGate({
-      erasures: createErasureRepository(mongo),
-      pseudonyms: createPseudonyms(Buffer.alloc(32, 7)),
-    }),
-    ledger: createLedgerRepository(mongo),
-    principals: createPrincipalRepository(mongo),
-    clock: systemClock,
-    log: createRecordingLog(),
-  });
-
-  const envelopeJson = JSON.stringify({ ...envelope, acceptedAt });
-  const recovery = await recover({ requestId, tenantId: envelope.tenantId, shard: SHARD, envelopeJson, replays: 0 });
-  await mongo.close();
-
-  expect(recovery).toEqual({ kind: 'open' });
-  expect(await lab.run(request, 1)).toMatchObject({ seq: seqAt(acceptedAt), envelope: { acceptedAt } });
 });

@@ -10,7 +10,7 @@ import { ENTITY_HASH, useRestoreLab } from '../../support/restore-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { endingOf, LAB_SETTINGS, LEASE_MS, needs, RATE, SHARD } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 import { useStarted } from '../../support/use-service.ts';
 
 const { puts, lab } = useRestoreLab();
@@ -35,7 +35,7 @@ it('a running request that is put back behind a deletion is erased at its end', 
 
   expect(await requests.finish(running, 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }))).toBe(true);
 
-  await waitFor(async () => ((await puts.textOf(request)) === '' ? true : undefined), 'its text to go');
+  await waitUntil(async () => (await puts.textOf(request)) === '', 'its text to go');
   expect(await puts.charges()).toEqual([request.requestId]);
 });
 

@@ -4,17 +4,26 @@ import { LOST } from '../../../shared/contracts/events.ts';
 import { dayOf, monthOf } from '../../../shared/domain/pricing.ts';
 import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
+import type { FinishInput } from '../../../shared/requests/delivery.ts';
 import { createRequestEraser } from '../../../shared/requests/request-eraser.ts';
 import { createAnswerCache } from '../../../shared/requests/answers.ts';
 import { createEraseDeleted } from '../../../workers/compliance/erase-requests.ts';
 import { ENTITY_HASH, IDEMPOTENCY, useRestoreLab } from '../../support/restore-lab.ts';
 import { endingOf, FAILED, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 import { useStarted } from '../../support/use-service.ts';
 
 const { puts, lab } = useRestoreLab();
 const mongo = useStarted('mongo', () => openTestMongo(uniqueName('restore-')));
+
+/** A request that has ended, of which Redis has lost everything; its tenant can pay for it. */
+async function lost(sent: readonly string[] = [], more: Partial<FinishInput> = {}) {
+  const principal = await lab.tenant(100 * RATE);
+  const ended = await puts.ended(principal, sent, more);
+  await puts.rollBack();
+  return { principal, ...ended };
+}
 
 describe('its end', () => {
   it('has its answer again, its key, its place and its list, as nothing had been lost', async () => {
@@ -43,9 +52,7 @@ describe('its end', () => {
   });
 
   it('owes its charge once, pending until it is booked, however often it is said', async () => {
-    const principal = await lab.tenant(100 * RATE);
-    const { request, repeat } = await puts.ended(principal);
-    await puts.rollBack();
+    const { principal, request, repeat } = await lost();
 
     expect([await repeat(), await repeat()]).toEqual(['replayed', 'known']);
 
@@ -101,9 +108,7 @@ describe('its end', () => {
   });
 
   it('leaves an Idempotency-Key to the request that has it by now', async () => {
-    const principal = await lab.tenant(100 * RATE);
-    const { request, repeat } = await puts.ended(principal);
-    await puts.rollBack();
+    const { request, repeat } = await lost();
     const name = lab.keys.idempotency(IDEMPOTENCY.name);
     await lab.redis.set(name, 'another');
 
@@ -114,9 +119,7 @@ describe('its end', () => {
   });
 
   it('keeps nothing of a tenant that keeps nothing, but for whoever may be reading, its charge and that it has ended', async () => {
-    const principal = await lab.tenant(100 * RATE);
-    const { request, repeat } = await puts.ended(principal, ['Well, '], { retentionMs: 0 });
-    await puts.rollBack();
+    const { request, repeat } = await lost(['Well, '], { retentionMs: 0 });
 
     expect([await repeat(), await repeat()]).toEqual(['replayed', 'known']);
 
@@ -131,7 +134,7 @@ describe('its end', () => {
     const { request, repeat } = await puts.ended(principal, [], { retentionMs: 1 });
     await lab.redis.unlink(lab.keys.record(request.requestId), lab.keys.answer(request.requestId));
     const { finishedAt } = request.settlement(0, 0);
-    await waitFor(() => (Date.now() > finishedAt + 1 ? true : undefined), 'the end of its time');
+    await waitUntil(() => Date.now() > finishedAt + 1, 'the end of its time');
 
     await repeat();
 
@@ -157,9 +160,7 @@ describe('its end', () => {
   });
 
   it('is written where Redis has the admission without a body, as a worker was quicker than its ingress', async () => {
-    const principal = await lab.tenant(100 * RATE);
-    const { request, repeat } = await puts.ended(principal);
-    await puts.rollBack();
+    const { principal, request, repeat } = await lost();
     await lab.admit({ principal, requestId: request.requestId, withoutBody: true });
 
     expect([await repeat(), await repeat()]).toEqual(['replayed', 'known']);
@@ -170,9 +171,7 @@ describe('its end', () => {
   });
 
   it('is not charged where its caller was told meanwhile that it failed', async () => {
-    const principal = await lab.tenant(100 * RATE);
-    const { request, repeat } = await puts.ended(principal);
-    await puts.rollBack();
+    const { principal, request, repeat } = await lost();
     expect(await lab.admissions.voidPermanently(request.requestId, principal, LOST)).toBe('missing');
 
     expect(await repeat()).toBe('superseded');
@@ -183,9 +182,7 @@ describe('its end', () => {
   it.each(['voidPermanently', 'voidRefused'] as const)(
     'is not charged where its caller was told (%s) behind a sweep that told nobody',
     async (tell) => {
-      const principal = await lab.tenant(100 * RATE);
-      const { request, repeat } = await puts.ended(principal);
-      await puts.rollBack();
+      const { principal, request, repeat } = await lost();
       expect(await lab.admissions.void(request.requestId, principal, LOST)).toBe('missing');
       expect(await lab.admissions[tell](request.requestId, principal, LOST)).toBe('void');
 
@@ -210,9 +207,7 @@ describe('its end', () => {
   });
 
   it('is charged where the request was erased meanwhile, which brings nothing of it back', async () => {
-    const principal = await lab.tenant(100 * RATE);
-    const { request, repeat } = await puts.ended(principal);
-    await puts.rollBack();
+    const { principal, request, repeat } = await lost();
     const eraser = createRequestEraser(lab.redis, lab.keyspace);
     await eraser.erase(SHARD, { tenantId: principal.tenantId, mode: 'live' }, request, Number.MAX_SAFE_INTEGER);
 
@@ -222,9 +217,7 @@ describe('its end', () => {
   });
 
   it('is erased again where a deletion has been through that was accepted after it', async () => {
-    const principal = await lab.tenant(100 * RATE);
-    const { request, ref, repeat } = await puts.ended(principal);
-    await puts.rollBack();
+    const { principal, request, ref, repeat } = await lost();
     const erasures = createErasureRepository(mongo);
     const space = { tenantId: principal.tenantId, mode: 'live' } as const;
     await erasures.mark(space, ENTITY_HASH, { seq: (ref.facts?.seq ?? 0) + 1, now: Date.now() });
@@ -236,5 +229,22 @@ describe('its end', () => {
 
     expect([await puts.charges(), await puts.textOf(request)]).toEqual([[request.requestId], '']);
     expect(await lab.redis.exists(lab.keys.idempotency(IDEMPOTENCY.name))).toBe(0);
+  });
+
+  it.each([
+    ['as the first answer to its end said', 0],
+    ['where that answer was lost, and the end was said once more', 1],
+  ])('is charged no more than the account could pay, %s', async (_, repeats) => {
+    const principal = await lab.tenant(40 * RATE);
+    const { request, ref } = await puts.running(principal);
+    const owed = { ...endingOf(request, 'a', { prompt: 3, completion: 1_000 }), overdraftMicro: 20 * RATE };
+    const endings = Array.from({ length: repeats + 1 }, () => ({ ...owed }));
+    for (const ending of endings) expect(await lab.requests.finish(ref, 0, ending)).toBe(true);
+    await puts.rollBack();
+
+    expect(await lab.requests.replayFinish(ref, 0, endings.at(-1) ?? owed)).toBe('replayed');
+
+    const [entry] = await lab.outbox.read(SHARD, 'new', 10);
+    expect(entry?.record?.costMicro).toBe(60 * RATE);
   });
 });

@@ -8,7 +8,7 @@ import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import type { DeliveryRef } from '../../../shared/requests/delivery.ts';
 import { createStreamReader } from '../../../shared/requests/answers.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitFor, waitUntil } from '../../support/chat.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { rollBackTo } from '../../support/restore-lab.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
@@ -223,7 +223,7 @@ describe('a reader', () => {
     const heard = relay.read(request.requestId);
     await lab.requests.append(ref, 1, ['a']);
     await lab.requests.append(ref, 3, ['b', 'c']);
-    await waitFor(() => (heard.texts().length === 3 ? true : undefined), 'the text');
+    await waitUntil(() => heard.texts().length === 3, 'the text');
     return { request, before, ref, heard, channel };
   }
   const ended = (heard: { entries: { terminal?: unknown }[] }) =>
@@ -236,7 +236,7 @@ describe('a reader', () => {
 
     await lab.requests.append(ref, 4, ['d'], { earlier: ['a', 'b', 'c'] });
 
-    await waitFor(() => (heard.texts().length === 4 ? true : undefined), 'the rest');
+    await waitUntil(() => heard.texts().length === 4, 'the rest');
     expect(heard.texts()).toEqual(['a', 'b', 'c', 'd']);
     heard.reader.close();
   });

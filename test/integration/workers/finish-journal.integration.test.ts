@@ -14,7 +14,7 @@ import { createRecordingLog } from '../../support/recording-log.ts';
 import { rollBackTo } from '../../support/restore-lab.ts';
 import { endingOf, LAB_SETTINGS, openRequestLab, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
 import type { LabRequest } from '../../support/request-lab.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
 import { useStarted } from '../../support/use-service.ts';
 
 let replayLog: ReplayLog;
@@ -105,10 +105,7 @@ it('stops a request again whose caller was told that nothing was accepted while 
   const record = lab.keys.record(request.requestId);
   const marks = () => lab.redis.hmget(record, 'cancel', 'unbilled');
   voidLater(request.requestId, request.principal);
-  await waitFor(
-    async () => ((await marks()).every((mark) => mark === '1') ? true : undefined),
-    'its caller to be told',
-  );
+  await waitUntil(async () => (await marks()).every((mark) => mark === '1'), 'its caller to be told');
   await lab.redis.hdel(record, 'cancel', 'unbilled');
 
   await replayLog.replay();

@@ -7,7 +7,7 @@ import { INSTANCE } from '../../../shared/logging/logger.ts';
 import { openAdmissionLab } from '../../support/admission-lab.ts';
 import { chatOf, errorOf, postChat } from '../../support/chat.ts';
 import { useService } from '../../support/use-service.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
 
 const WORDS = 'what the pupil said';
 const FAILING = 'sim?fail=status&fail_rate=1';
@@ -96,8 +96,8 @@ describe('jobs of requests that have ended', () => {
     const response = await postChat(service.app, key, chatOf(WORDS, { model: 'oloid' }));
     expect(response.status).toBe(200);
     const id = String(response.headers['x-request-id']);
-    await waitFor(
-      async () => ((await service.redis.exists(service.keyspace.shard(0).job('interactive', id))) ? undefined : true),
+    await waitUntil(
+      async () => !(await service.redis.exists(service.keyspace.shard(0).job('interactive', id))),
       'the job to be gone',
     );
   });

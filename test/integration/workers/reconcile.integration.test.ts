@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { createLastDrift, createAccountAudit } from '../../../shared/redis/stores/account-store.ts';
 import { createLeaderLease } from '../../../shared/redis/stores/leader-lease.ts';
@@ -11,23 +11,21 @@ import { measureWorker } from '../../../workers/observers/worker-metrics.ts';
 import { createReconcileHourly, createReconciler, noDrift } from '../../../workers/settlement/reconcile.ts';
 import type { Reconciler } from '../../../workers/settlement/reconcile.ts';
 import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
-import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { RATE, SHARD, endingOf, openRequestLab } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const GRANT = 1_000 * RATE;
 const REPAIR = { onDrift: 'repair' } as const;
 const GAUGES = { unreadableProviders: () => 0, capacities: () => [], checks: () => Promise.resolve({}) };
 
-let lab: RequestLab;
-let book: LedgerLab;
+const lab = useStarted('lab', openRequestLab);
+const book = useStarted('book', openLedgerLab);
 let reconciler: Reconciler;
 let principal: Principal;
 let tenantId: string;
-beforeAll(async () => {
-  lab = await openRequestLab();
-  book = await openLedgerLab();
+beforeAll(() => {
   reconciler = createReconciler({
     books: book.reconciliation,
     audit: createAccountAudit(lab.redis, lab.keyspace),
@@ -35,10 +33,6 @@ beforeAll(async () => {
     clock: { now: Date.now },
     log: createRecordingLog(),
   });
-});
-afterAll(async () => {
-  await lab.close();
-  await book.close();
 });
 beforeEach(async () => {
   await book.models.tenants.deleteMany({});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 
 import { createRebuildUsage } from '../../../shared/mongo/accounts/rebuild-usage.ts';
 import type { ReconciliationRepository } from '../../../shared/mongo/accounts/reconciliation-repository.ts';
@@ -8,29 +8,20 @@ import { newId } from '../../../shared/lifecycle/ids.ts';
 import { createReconcileHourly, createReconciler, noDrift } from '../../../workers/settlement/reconcile.ts';
 import type { Reconciler } from '../../../workers/settlement/reconcile.ts';
 import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
-import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import type { RecordingLog } from '../../support/recording-log.ts';
 import { openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
-import type { RequestLab } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const GRANT = 1_000 * RATE;
 const REPAIR = { onDrift: 'repair' } as const;
 const DAY_MS = 86_400_000;
 const ACCEPTED_AT = Date.UTC(2026, 10, 20, 12);
 
-let lab: RequestLab;
-let book: LedgerLab;
+const lab = useStarted('lab', openRequestLab);
+const book = useStarted('book', openLedgerLab);
 let log: RecordingLog;
 let tenantId: string;
-beforeAll(async () => {
-  lab = await openRequestLab();
-  book = await openLedgerLab();
-});
-afterAll(async () => {
-  await lab.close();
-  await book.close();
-});
 beforeEach(async () => {
   log = createRecordingLog();
   await book.models.tenants.deleteMany({});

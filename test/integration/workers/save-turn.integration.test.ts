@@ -10,7 +10,7 @@ import { idleDelivery, idleRun } from '../../support/idle-run.ts';
 import { plainEnvelope } from '../../support/plain-envelope.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 import { useStarted } from '../../support/use-service.ts';
 
 const connection = useStarted('connection', () => openTestMongo(uniqueName('turns')));
@@ -66,7 +66,7 @@ it.each<[string, (ending: FinishInput) => boolean]>([
 ])('is deleted where %s', async (_, end) => {
   await endSlept(true, end);
 
-  await waitFor(async () => ((await stored()).length === 0 ? true : undefined), 'its turn to go');
+  await waitUntil(async () => (await stored()).length === 0, 'its turn to go');
 });
 
 it('is left alone by a delivery that was overtaken, also where a rollback of Redis gave both the same number', async () => {

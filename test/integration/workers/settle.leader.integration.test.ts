@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { createTenantRepository } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import { createLeaderLease } from '../../../shared/redis/stores/leader-lease.ts';
@@ -6,28 +6,16 @@ import { createSettler } from '../../../workers/settlement/settle.ts';
 import type { SettleDeps, Settler } from '../../../workers/settlement/settle.ts';
 import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
-import type { RecordingLog } from '../../support/recording-log.ts';
 import { openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
-import type { RequestLab } from '../../support/request-lab.ts';
-import { useStarted } from '../../support/use-service.ts';
+import { useEach, useStarted } from '../../support/use-service.ts';
 
 const GRANT = 1_000 * RATE;
 const COST = 30 * RATE;
 
-let lab: RequestLab;
-
-let log: RecordingLog;
+const lab = useEach('lab', openRequestLab);
 let time = 0;
 let processes = 0;
 const book = useStarted('book', openLedgerLab);
-
-beforeEach(async () => {
-  lab = await openRequestLab();
-  log = createRecordingLog();
-});
-afterEach(async () => {
-  await lab.close();
-});
 
 /** A process that settles; it dies where one of `faults` throws. */
 function newSettler(faults: Partial<SettleDeps> = {}): Settler {
@@ -41,7 +29,7 @@ function newSettler(faults: Partial<SettleDeps> = {}): Settler {
     clock: { now: () => time },
     events: { emit: () => undefined },
     publishBooked: () => Promise.resolve(),
-    log,
+    log: createRecordingLog(),
     ...faults,
   });
 }

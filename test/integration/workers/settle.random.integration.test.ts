@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 
 import type { SettlementRecord } from '../../../shared/contracts/settlement.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
@@ -7,55 +7,36 @@ import { createOutbox } from '../../../shared/requests/outbox.ts';
 import type { SettlementRepository } from '../../../shared/mongo/accounts/settlement-repository.ts';
 import { createSettler } from '../../../workers/settlement/settle.ts';
 import type { Settler } from '../../../workers/settlement/settle.ts';
+import { createChance } from '../../support/chance.ts';
 import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
-import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openRequestLab, SHARD } from '../../support/request-lab.ts';
-import type { RequestLab } from '../../support/request-lab.ts';
 import { mongoUri, redisUrl } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const SEED = 20_261_121;
 const RECORDS = 500;
 const TENANTS = 5;
 const GRANT = 1_000_000_000_000;
 
-/** mulberry32: the same numbers in every run, so that a failure can be looked at again. */
-function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+const chance = createChance(SEED);
 
-const random = createRandom(SEED);
-const below = (limit: number) => Math.floor(random() * limit);
-
-let lab: RequestLab;
-let book: LedgerLab;
-let proxies: { redis: TcpProxy; mongo: TcpProxy };
+const proxies = {
+  redis: useStarted('proxy', () => openTcpProxy(redisUrl())),
+  mongo: useStarted('proxy', () => openTcpProxy(mongoUri(''))),
+};
+const lab = useStarted('lab', openRequestLab);
+const book = useStarted('book', openLedgerLab);
 let ledger: SettlementRepository;
 beforeAll(async () => {
-  lab = await openRequestLab();
-  book = await openLedgerLab();
-  proxies = { redis: await openTcpProxy(redisUrl()), mongo: await openTcpProxy(mongoUri('')) };
   ledger = await book.ledgerThrough(proxies.mongo.port);
-});
-afterAll(async () => {
-  await lab.close();
-  await book.close();
-  await proxies.redis.close();
-  await proxies.mongo.close();
 });
 
 function randomRecord(tenantId: string): SettlementRecord {
-  const [promptTokens, completionTokens] = [below(1_000), 1 + below(1_000)];
-  const mode = random() < 0.2 ? 'test' : 'live';
-  const costMicro = mode === 'test' ? 0 : (promptTokens + completionTokens) * 1_000 + below(1_000);
+  const [promptTokens, completionTokens] = [chance.below(1_000), 1 + chance.below(1_000)];
+  const mode = chance.is(0.2) ? 'test' : 'live';
+  const costMicro = mode === 'test' ? 0 : (promptTokens + completionTokens) * 1_000 + chance.below(1_000);
   return recordOf(tenantId, { mode, promptTokens, completionTokens, costMicro });
 }
 
@@ -77,7 +58,7 @@ async function newProcess(name: string): Promise<Settler> {
   const accounts = createAccountStore(client, lab.keyspace);
   const mayDie = async <T>(result: T): Promise<T> => {
     await Promise.resolve();
-    if (random() < 0.1) throw new Error('The process was killed');
+    if (chance.is(0.1)) throw new Error('The process was killed');
     return result;
   };
   return createSettler({
@@ -104,19 +85,19 @@ it(`adds up after ${RECORDS} records, lost answers, deaths and duplicates`, asyn
   for (const tenantId of tenants) {
     await lab.accounts.publishBalance(SHARD, tenantId, { balanceMicro: GRANT, version: 1, tokensByMonth: {} });
   }
-  const records = Array.from({ length: RECORDS }, () => randomRecord(tenants[below(TENANTS)] ?? ''));
+  const records = Array.from({ length: RECORDS }, () => randomRecord(tenants[chance.below(TENANTS)] ?? ''));
   const processes = [await newProcess('first'), await newProcess('second')];
-  proxies.redis.cutReplies(() => random() < 0.02);
-  proxies.mongo.cutReplies(() => random() < 0.02);
+  proxies.redis.cutReplies(() => chance.is(0.02));
+  proxies.mongo.cutReplies(() => chance.is(0.02));
 
   for (let from = 0; from < RECORDS; from += 25) {
     for (const record of records.slice(from, from + 25)) {
       await finish(record, JSON.stringify(record));
-      if (random() < 0.1) await lab.redis.xadd(lab.keys.outbox, '*', 's', JSON.stringify(record));
+      if (chance.is(0.1)) await lab.redis.xadd(lab.keys.outbox, '*', 's', JSON.stringify(record));
     }
     for (const settler of processes) {
       await settler.settleShard(SHARD).catch(() => undefined);
-      if (random() < 0.3) await settler.release(SHARD);
+      if (chance.is(0.3)) await settler.release(SHARD);
     }
   }
   for (const proxy of Object.values(proxies)) proxy.cutReplies(undefined);
@@ -141,4 +122,4 @@ it(`adds up after ${RECORDS} records, lost answers, deaths and duplicates`, asyn
     });
     expect(await lab.redis.hlen(lab.keys.pending(tenantId))).toBe(0);
   }
-}, 60_000);
+});

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { namedUntil } from '../../../shared/contracts/jobs.ts';
 import type { StoredAnswer } from '../../../shared/contracts/jobs.ts';
@@ -21,20 +20,15 @@ import {
   RETENTION_MS,
   SHARD,
 } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: RequestLab;
-let mongo: Connection;
+const lab = useStarted('lab', openRequestLab);
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('answers')));
 let answers: AnswerRepository;
-beforeAll(async () => {
-  lab = await openRequestLab();
-  mongo = await openTestMongo(uniqueName('answers'));
+beforeAll(() => {
   answers = createAnswerRepository(mongo);
-});
-afterAll(async () => {
-  await lab.close();
-  await mongo.close();
 });
 
 const cacheOf = () => createAnswerCache(lab.redis, lab.keyspace);

@@ -106,11 +106,20 @@ describe('a request that lost its worker', () => {
     expect(await ledgerOf(service, response)).toMatchObject({ requestId, estimated: false });
   });
 
-  it('before any text is run again, and charged once', async () => {
+  it.each<[string, (requestId: string) => Promise<unknown>]>([
+    ['is gone', (requestId) => removeJob(requestId)],
+    [
+      'BullMQ gave up',
+      async (requestId) => {
+        await service.redis.zrem(keys().prioritized('interactive'), requestId);
+        await service.redis.zadd(`${keys().tag}:interactive:failed`, Date.now(), requestId);
+      },
+    ],
+  ])('before any text is run again, and charged once, where its job %s', async (_how, lose) => {
     const tenant = await service.startTenant({ credits: CREDITS });
     const { requestId, answer } = await postAndWait(tenant);
     await claimAndDie(requestId);
-    await removeJob(requestId);
+    await lose(requestId);
 
     await startWorker();
     const response = await answer;
@@ -145,19 +154,6 @@ describe('a request that lost its worker', () => {
       estimated: true,
       finishReason: 'error',
     });
-  });
-
-  it('and whose job BullMQ gave up is run by the sweep', async () => {
-    const tenant = await service.startTenant({ credits: CREDITS });
-    const { requestId, answer } = await postAndWait(tenant);
-    await claimAndDie(requestId);
-    await service.redis.zrem(keys().prioritized('interactive'), requestId);
-    await service.redis.zadd(`${keys().tag}:interactive:failed`, Date.now(), requestId);
-
-    await startWorker();
-
-    expect((await answer).status).toBe(200);
-    expect(callsOf(requestId)).toBe(1);
   });
 
   it('and took three of them with it is ended without another try', async () => {

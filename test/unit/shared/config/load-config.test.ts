@@ -200,13 +200,6 @@ describe('the settings', () => {
     ],
     ['a Redis address whose password is not encoded', { REDIS_URL: 'redis://:pa#ss@h:1' }, /REDIS_URL .*HOST:PORT/],
     ['a Redis database that is no number', { REDIS_URL: 'redis://:pa55@h:1/abc' }, /^REDIS_URL must end in the number/],
-    ['a cluster with a node that is none', { REDIS_URL: 'redis+cluster://h1:1,' }, /REDIS_URL .*HOST:PORT/],
-    [
-      'a sentinel with a port that does not exist',
-      { REDIS_URL: 'redis+sentinel://h:99999/m' },
-      /REDIS_URL .*HOST:PORT/,
-    ],
-    ['a sentinel without its master', { REDIS_URL: 'redis+sentinel://h1:26379,h2:26379' }, /name of the master/],
     [
       'a password of sentinels where there are none',
       { REDIS_SENTINEL_PASSWORD: 'x' },

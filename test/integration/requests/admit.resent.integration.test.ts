@@ -1,50 +1,36 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-
-import { startRedis } from '../../../scripts/embedded/redis.ts';
-import type { EmbeddedRedis } from '../../../scripts/embedded/redis.ts';
 import { createPseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import { createAdmission } from '../../../shared/requests/admission.ts';
 import type { AdmissionDeps } from '../../../shared/requests/admission.ts';
 import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
-import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { openAdmissionLab } from '../../support/admission-lab.ts';
-import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
+import type { LabKey } from '../../support/admission-lab.ts';
+import { openOwnRedis } from '../../support/redis/own-servers.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestRedis } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
-
-const TIMEOUT_MS = 600_000;
+import { useStarted } from '../../support/use-service.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 
 /** The first answer is lost on the way, and the ingress's client sends the admission again by itself. */
-describe('an admission that is sent again into a Redis that is full by then', () => {
-  let dataDir: string;
-  let redis: EmbeddedRedis;
-  let proxy: TcpProxy;
-  let lab: AdmissionLab;
+describe('an admission that is sent again', () => {
   let key: LabKey;
-  let direct: RedisClient;
   let admit: ReturnType<typeof createAdmission>;
+  const redis = useStarted('redis', openOwnRedis);
+  const proxy = useStarted('proxy', () => openTcpProxy(redis.url));
+  const lab = useStarted('lab', () => openAdmissionLab({ url: proxy.url }));
+  const direct = useStarted('client', () => openTestRedis('worker', redis.url));
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-sent-again-'));
-    redis = await startRedis({ dataDir, log: () => undefined });
-    proxy = await openTcpProxy(redis.url);
-    lab = await openAdmissionLab({ url: proxy.url });
     lab.redis.on('error', () => undefined);
-    direct = await openTestRedis('worker', redis.url);
     key = await lab.key();
     const common = { clock: systemClock, log: createRecordingLog() };
-    const queueOrder = createQueueOrderStore(lab.redis, lab.keyspace, TIMEOUT_MS);
+    const queueOrder = createQueueOrderStore(lab.redis, lab.keyspace, 600_000);
     const { voidLater } = createEnqueuer({ ...common, queueOrder, store: lab.store, giveUpAfterMs: 10_000 });
     admit = createAdmission({
       ...{ ...common, voidLater, store: lab.store, isFull: () => false },
@@ -60,13 +46,6 @@ describe('an admission that is sent again into a Redis that is full by then', ()
   });
   afterEach(async () => {
     await direct.call('CONFIG', 'SET', 'maxmemory', '0');
-  });
-  afterAll(async () => {
-    await direct.quit();
-    await lab.close();
-    await proxy.close();
-    await redis.stop();
-    await rm(dataDir, { recursive: true, force: true });
   });
 
   const ask = (requestId = newId('req')) =>
@@ -95,27 +74,39 @@ describe('an admission that is sent again into a Redis that is full by then', ()
 
   const fieldsOf = (requestId: string) => direct.hmget(lab.keys.record(requestId), 'state', 'cancel', 'unbilled');
 
-  it('is taken back where it waits: nothing is held, and nobody runs it', async () => {
+  it('was accepted when it was first: a stream that is read again begins with the same time', async () => {
+    const requestId = newId('req');
+    // The client waits 50 ms before it connects again.
+    void proxy.cutNextReply(requestId);
+
+    const outcome = await ask(requestId);
+
+    const acceptedAt = Number(await direct.hget(lab.keys.record(requestId), 'acceptedAt'));
+    expect(outcome).toMatchObject({ kind: 'admitted', envelope: { acceptedAt } });
+    expect(outcome.figures.now).toBeGreaterThan(acceptedAt);
+  });
+
+  it('into a Redis that is full by then is taken back where it waits: nothing is held, and nobody runs it', async () => {
     const before = await key.figures();
 
     const requestId = await askTwice();
 
-    await waitFor(async () => ((await fieldsOf(requestId))[0] === 'void' ? true : undefined), 'the end of it');
+    await waitUntil(async () => (await fieldsOf(requestId))[0] === 'void', 'the end of it');
     expect(await key.figures()).toEqual(before);
     expect(await direct.exists(lab.keys.body(requestId), lab.keys.job('interactive', requestId))).toBe(0);
   });
 
-  it('is stopped where a worker has it, and nobody pays', async () => {
+  it('into a Redis that is full by then is stopped where a worker has it, and nobody pays', async () => {
     const requests = createRequestStore(direct, lab.keyspace, { leaseMs: 10_000, disconnectGraceMs: 30_000 });
     const { shard, tenantId } = key.principal;
 
     const requestId = await askTwice((id) => requests.claim({ shard, requestId: id, tenantId, fence: 1 }));
 
-    await waitFor(async () => ((await fieldsOf(requestId))[2] === '1' ? true : undefined), 'the word to stop');
+    await waitUntil(async () => (await fieldsOf(requestId))[2] === '1', 'the word to stop');
     expect(await fieldsOf(requestId)).toEqual(['running', '1', '1']);
   });
 
-  it('leaves nothing behind where it was not let in before', async () => {
+  it('into a full Redis leaves nothing behind where it was not let in before', async () => {
     await fill();
     const before = await direct.dbsize();
 
