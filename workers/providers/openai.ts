@@ -86,8 +86,9 @@ function partOf(usage: Record<string, unknown>, counts: readonly string[], ...pa
 
 /**
  * Reads chat completions' words for the counts, or those of the Responses API. A part of a count (xAI's reasoning, some
- * gateways' cached tokens) stands beside the count, not inside, if only then everything adds up to the total. If no
- * total decides, a part that is larger than its count cannot be inside it.
+ * gateways' cached tokens) stands beside the count, not inside, if only then everything adds up to the total. Google
+ * names no reasoning: it is what the total has beyond the counts. If no total decides, a part that is larger than its
+ * count cannot be inside it.
  */
 function toUsage(value: unknown): ReportedUsage | undefined {
   if (!isRecord(value)) return undefined;
@@ -97,26 +98,24 @@ function toUsage(value: unknown): ReportedUsage | undefined {
   // DeepSeek and some gateways put cached tokens beside the counts.
   const besides = [value['prompt_cache_hit_tokens'], value['cache_read_input_tokens']].map(tokenCount);
   const cached = partOf(value, PROMPT, 'cached_tokens') || (besides.find((tokens) => tokens !== undefined) ?? 0);
-  const written = tokenCount(value['cache_creation_input_tokens']) ?? 0;
+  const writtenBeside = tokenCount(value['cache_creation_input_tokens']) ?? 0;
+  const written = partOf(value, PROMPT, 'cache_write_tokens', 'cache_creation_tokens') || writtenBeside;
   const reasoning = partOf(value, COMPLETION, 'reasoning_tokens');
   const unexplained = (tokenCount(value['total_tokens']) ?? NaN) - prompt - completion;
-  const ways = [
-    [0, 0],
-    [0, reasoning],
-    [cached, 0],
-    [cached, reasoning],
-  ] as const;
-  const [cachedBeside, reasoningBeside] = ways.find((beside) => beside[0] + beside[1] === unexplained) ?? [
+  const unnamed = reasoning === 0 && unexplained > 0 ? unexplained : 0;
+  const ofPrompt = [0, cached, written, cached + written];
+  const ways = ofPrompt.flatMap((beside) => [[beside, 0] as const, [beside, reasoning] as const]);
+  const [promptBeside, reasoningBeside] = ways.find((beside) => beside[0] + beside[1] === unexplained) ?? [
     cached > prompt ? cached : 0,
-    reasoning > completion ? reasoning : 0,
+    reasoning > completion ? reasoning : unnamed,
   ];
   return withKinds(
-    { promptTokens: prompt + cachedBeside, completionTokens: completion + reasoningBeside },
+    { promptTokens: prompt + promptBeside, completionTokens: completion + reasoningBeside },
     {
       cachedTokens: cached,
-      cacheWriteTokens: partOf(value, PROMPT, 'cache_write_tokens', 'cache_creation_tokens') || written,
+      cacheWriteTokens: written,
       promptAudioTokens: partOf(value, PROMPT, 'audio_tokens'),
-      reasoningTokens: reasoning,
+      reasoningTokens: reasoning || reasoningBeside,
       completionAudioTokens: partOf(value, COMPLETION, 'audio_tokens'),
     },
   );

@@ -105,13 +105,22 @@ describe('usage', () => {
     ['cached tokens without a total, more than the prompt has', cached(1_024), [1_044, 9, 0, 1_024]],
     ['both on top', { total_tokens: 1_353, ...cached(1_024), ...details(300) }, [1_044, 309, 300, 1_024]],
     ['details that make no sense', { total_tokens: 29, ...details(-1), ...cached(1.5) }, [20, 9]],
-    ['a total that nothing explains', { total_tokens: 500 }, [20, 9]],
-  ])('usage with %s', (_what, more, [promptTokens, completionTokens, reasoningTokens = 0, cachedTokens = 0]) => {
-    const reasoned = reasoningTokens === 0 ? {} : { reasoningTokens };
-    const expected = { promptTokens, completionTokens, ...reasoned, ...(cachedTokens === 0 ? {} : { cachedTokens }) };
+    ['cache writes on top', { total_tokens: 1_053, cache_creation_input_tokens: 1_024 }, [1_044, 9, 0, 0, 1_024]],
+    ['reasoning in the total alone, as Google counts it', { total_tokens: 122 }, [20, 102, 93]],
+    ['cached tokens inside, and reasoning in the total', { total_tokens: 122, ...cached(16) }, [20, 102, 93, 16]],
+    ['reasoning inside, in a total that nothing explains', { total_tokens: 500, ...details(5) }, [20, 9, 5]],
+    ['a total that is too small', { total_tokens: 9 }, [20, 9]],
+  ])(
+    'usage with %s',
+    (_what, more, [promptTokens, completionTokens, reasoningTokens, cachedTokens, cacheWriteTokens]) => {
+      const kinds = Object.entries({ reasoningTokens, cachedTokens, cacheWriteTokens }).filter(([, tokens]) => tokens);
 
-    expect(usageOf({ prompt_tokens: 20, completion_tokens: 9, ...more })).toEqual(expected);
-  });
+      expect(usageOf({ prompt_tokens: 20, completion_tokens: 9, ...more })).toEqual({
+        ...{ promptTokens, completionTokens },
+        ...Object.fromEntries(kinds),
+      });
+    },
+  );
 
   it('usage may be in the words of the newer API', () => {
     const said = {
