@@ -74,7 +74,7 @@ export interface CallTargetDeps {
   capacities: Pick<Capacities, 'enter' | 'isServing' | 'seeksCeiling'>;
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
   events: WorkerEmitter;
-  /** Silence between two pieces of text after which a provider counts as hung. */
+  /** Silence behind the first text after which a provider counts as hung. */
   betweenTokensMs: number;
   /** A target that takes longer for an answer is slow: the caller of a complete one may leave before it comes. */
   slowAnswerMs: number;

@@ -22,7 +22,7 @@ import type { Seat } from './seats.ts';
 import { Stopped } from './stage.ts';
 
 export interface ProviderCallTimes {
-  /** Silence before the first text. Anything else that the provider sends meanwhile restarts the limit. */
+  /** Silence before the first text. Anything that the provider sends restarts this limit and the next. */
   firstTokenMs: number;
   betweenTokensMs: number;
   totalMs: number;
@@ -82,7 +82,7 @@ export function classifyFailure(error: unknown): FailureClass {
 
 type ProviderCallClock = ReturnType<typeof startProviderCallClock>;
 
-/** Time limits of one provider call: first token, between tokens, total. */
+/** Time limits of one provider call: first token, silence behind it, total. */
 export function startProviderCallClock(
   outer: AbortSignal,
   { firstTokenMs, betweenTokensMs, totalMs }: ProviderCallTimes,
@@ -99,23 +99,17 @@ export function startProviderCallClock(
   outer.addEventListener('abort', onOuter, { once: true });
   const total = abortAfter(totalMs, 'end of the answer');
   let silence = abortAfter(firstTokenMs, 'first token');
-  let ticked = false;
   return {
     /** The call's own signal: aborts at a time limit, or when `outer` does, with its reason. */
     signal: controller.signal,
     /** Something has arrived, text or not. */
     touch(): void {
-      if (!ticked) silence.refresh();
+      silence.refresh();
     },
-    /** Text has arrived. */
-    tick(): void {
-      if (ticked) {
-        silence.refresh();
-        return;
-      }
-      ticked = true;
+    /** The first text has arrived. */
+    begin(): void {
       clearTimeout(silence);
-      silence = abortAfter(betweenTokensMs, 'next token');
+      silence = abortAfter(betweenTokensMs, 'further byte');
     },
     /** The answer is complete: what follows, such as the last verdict, does not count as the provider's time. */
     rest(): void {
@@ -149,7 +143,7 @@ export interface ProviderCallInput {
   outer: AbortSignal;
   /** Silence before the first text after which a provider counts as hung. */
   firstTokenMs: number;
-  /** Silence between two pieces of text after which a provider counts as hung. */
+  /** Silence behind the first text after which a provider counts as hung. */
   betweenTokensMs: number;
   openWindow: OpenWindow;
   /** See ProviderCall. */
@@ -338,8 +332,10 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
       end.resolve(event);
       return;
     }
-    clock.tick();
-    if (units === 0) input.seat?.recordText();
+    if (units === 0) {
+      clock.begin();
+      input.seat?.recordText();
+    }
     units += event.kind === 'text' ? event.text.length : Math.ceil(event.line.length / LINE_UNITS_PER_UNIT);
     assertSize(units, isChat);
     window.push(order.add(event));

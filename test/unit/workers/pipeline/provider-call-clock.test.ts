@@ -22,11 +22,34 @@ describe('the clock of one provider call', () => {
     jest.useRealTimers();
   });
 
+  it('goes on while anything arrives, text or not, within the limit for the whole', () => {
+    const clock = startProviderCallClock(new AbortController().signal, TIMES);
+    jest.advanceTimersByTime(99);
+    clock.begin();
+    for (let ping = 0; ping < 18; ping += 1) {
+      jest.advanceTimersByTime(49);
+      clock.touch();
+    }
+
+    expect(clock.signal.aborted).toBe(false);
+    jest.advanceTimersByTime(50);
+    expect(clock.signal.reason).toMatchObject({ message: expect.stringContaining('within 1000 ms') });
+  });
+
+  it('ends where nothing arrives behind the first text', () => {
+    const clock = startProviderCallClock(new AbortController().signal, TIMES);
+    clock.begin();
+    jest.advanceTimersByTime(50);
+
+    expect(clock.signal.reason).toMatchObject({ message: expect.stringContaining('within 50 ms') });
+    clock.stop();
+  });
+
   it('leaves neither timers nor listeners behind', () => {
     const outer = new AbortController();
     for (let call = 0; call < 20; call += 1) {
       const clock = startProviderCallClock(outer.signal, TIMES);
-      clock.tick();
+      clock.begin();
       clock.stop();
     }
 
