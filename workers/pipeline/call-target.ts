@@ -211,6 +211,7 @@ function openAsk(call: TargetCall): Ask {
   const heard = { units: 0, pieces: 0 };
   const ask = {
     messages,
+    contextWindow: target.contextWindow,
     cost: target.cost,
     promptTokens,
     paidPrompt,
@@ -276,7 +277,9 @@ async function usageOf(call: TargetCall, reported: ReportedUsage | undefined, lo
   const { run, route, prompt, repair } = call;
   const { requestId, request } = run.envelope;
   const { text } = run.answer;
-  const believed = reported && plausibleUsage(reported, withRepair(countedOf(prompt), call), text, request.maxTokens);
+  const { contextWindow } = route.target;
+  const asked = { messages: withRepair(countedOf(prompt), call), contextWindow };
+  const believed = reported && plausibleUsage(reported, asked, text, request.maxTokens);
   if (reported !== undefined && believed === undefined) {
     log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
       requestId,

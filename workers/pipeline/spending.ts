@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { withKinds, wordsOf } from '../../shared/contracts/events.ts';
 import type { Increment, Usage } from '../../shared/contracts/events.ts';
-import { textOf } from '../../shared/contracts/message-text.ts';
+import { mediaTokensOf, textOf } from '../../shared/contracts/message-text.ts';
 import type { Spend } from '../../shared/contracts/settlement.ts';
 import { BYTES_PER_TOKEN, priceUsage, spendOf } from '../../shared/domain/pricing.ts';
 import type { Rates } from '../../shared/domain/routing.ts';
@@ -229,13 +229,14 @@ const MARKS_MAX = 16;
 const REASONING_TOKENS_MAX = 1_000_000;
 
 /**
- * A provider's count, as far as it is plausible: no token of a prompt is shorter than a byte, no text has no tokens,
- * and no answer is longer than was asked for, apart from what was reasoned unseen. An answer is charged at most
- * `maxTokens` all the same. Undefined: the count cannot be true (docs/decisions/0009-holds-and-ledger.md).
+ * A provider's count, as far as it is plausible: no token of a text is shorter than a byte, images, sound and files have
+ * as many as the window holds, no text has no tokens, and no answer is longer than was asked for, apart from what was
+ * reasoned unseen. An answer is charged at most `maxTokens` all the same. Undefined: the count cannot be true
+ * (docs/decisions/0009-holds-and-ledger.md).
  */
 export function plausibleUsage(
   reported: ReportedUsage,
-  asked: readonly ChatMessage[],
+  { messages, contextWindow }: { messages: readonly ChatMessage[]; contextWindow: number },
   text: string,
   maxTokens: number,
 ): Usage | undefined {
@@ -243,7 +244,8 @@ export function plausibleUsage(
   const reasoned = text === '' ? completionTokens : reasoningTokens;
   // An embedding has no tokens of its own.
   if (promptTokens === 0 || (completionTokens === 0 && text !== '' && maxTokens > 0)) return undefined;
-  if (promptTokens > countPrompt(asked, countBytes) + ADDED_TOKENS_MAX) return undefined;
+  const mediaMost = messages.some((message) => mediaTokensOf(message) > 0) ? contextWindow : 0;
+  if (promptTokens > Math.max(mediaMost, countPrompt(messages, countBytes) + ADDED_TOKENS_MAX)) return undefined;
   if (completionTokens - reasoned > maxTokens * OTHER_MEASURE_MAX + MARKS_MAX) return undefined;
   if (reasoned > REASONING_TOKENS_MAX) return undefined;
   if (completionTokens <= maxTokens) return withKinds({ promptTokens, completionTokens }, reported);
@@ -254,9 +256,10 @@ export function plausibleUsage(
 const SILENT_TOKENS_PER_SECOND = 100;
 
 /** The tokens of a call: the provider's count if it is plausible, or else what was sent and heard. */
-export function askedUsage({ messages, promptTokens, maxTokens, heard, reported, durationMs }: Ask): Usage {
+export function askedUsage(ask: Ask): Usage {
+  const { promptTokens, maxTokens, heard, reported, durationMs } = ask;
   const { units, pieces } = heard;
-  const believed = reported && plausibleUsage(reported, messages, pieces > 0 ? 'text' : '', maxTokens);
+  const believed = reported && plausibleUsage(reported, ask, pieces > 0 ? 'text' : '', maxTokens);
   if (believed !== undefined) return believed;
   const unreported = Math.min(maxTokens, Math.floor((durationMs / 1000) * SILENT_TOKENS_PER_SECOND));
   // Vectors are no tokens.

@@ -155,6 +155,8 @@ export class Interrupted extends Error {
 /** One call of a provider, for what it cost the operator (spending.ts). */
 export interface Ask {
   messages: readonly ChatMessage[];
+  /** Of the target. */
+  contextWindow: number;
   /** The price at which the target's provider charges the operator. Undefined: unknown. */
   cost: TargetCost | undefined;
   /** Estimated. */

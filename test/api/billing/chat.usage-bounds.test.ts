@@ -113,6 +113,20 @@ describe('a provider’s count of tokens', () => {
     expect(body.budget.used).toBeLessThan(100);
   });
 
+  it.each([
+    ['charged', 1_000_000, { promptTokens: 25_512, completionTokens: TEXT_TOKENS, estimated: false }],
+    ['charged as far as credits go', 2_000, { promptTokens: 2_000, completionTokens: 0, estimated: true }],
+  ])('of a prompt with an image is believed above its bytes, and %s', async (_what, credits, expected) => {
+    say({ ...SAID, prompt: 25_512 });
+    const { key } = await service.startTenant({ credits });
+    const content = [{ type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'low' } }];
+    const body = { model: 'mobius', messages: [{ role: 'user', content }], max_tokens: 10 };
+
+    const response = await apiOf(service, key)('post', '/chat/completions', body);
+
+    expect(await ledgerOf(service, response)).toMatchObject(expected);
+  });
+
   it('that cannot be true is one line in the log', async () => {
     say({ ...SAID, prompt: BILLION, completion: 1 });
     const { key } = await service.startTenant();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
+import type { ChatMessage } from '../../../../shared/contracts/chat-request.ts';
 import type { ReportedUsage } from '../../../../workers/providers/provider.ts';
 import { plausibleUsage, estimateUsage } from '../../../../workers/pipeline/spending.ts';
 
@@ -11,7 +12,9 @@ describe('a provider’s count', () => {
   /** 192 bytes and two messages. */
   const promptMost = 192 + 2 * 4 + 4_096;
 
-  const believed = (said: ReportedUsage, text = 'text') => plausibleUsage(said, asked, text, 10);
+  const prompt = { messages: asked as readonly ChatMessage[], contextWindow: 8_000 };
+  const believed = (said: ReportedUsage, text = 'text', messages = prompt.messages) =>
+    plausibleUsage(said, { ...prompt, messages }, text, 10);
 
   it.each([[{ promptTokens: 1, completionTokens: 1 }], [{ promptTokens: promptMost, completionTokens: 10 }]])(
     'is believed where it can be true: %j',
@@ -32,6 +35,18 @@ describe('a provider’s count', () => {
       expect(believed(said)).toBeUndefined();
     },
   );
+
+  it.each([
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO', detail: 'low' } },
+    { type: 'input_audio', input_audio: { data: 'UklG', format: 'wav' } },
+    { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE' } },
+  ])('of a prompt with $type may fill the window, and no more', (part) => {
+    const sent = { role: 'user' as const, content: 'x', sent: { role: 'user', content: [part] } };
+    const filled = { promptTokens: 8_000, completionTokens: 1 };
+
+    expect(believed(filled, 'text', [sent])).toEqual(filled);
+    expect(believed({ ...filled, promptTokens: 8_001 }, 'text', [sent])).toBeUndefined();
+  });
 
   it.each([[{ promptTokens: 5, completionTokens: 0 }], [{ promptTokens: 0, completionTokens: 5 }]])(
     'of zero beside text is none: %j',
