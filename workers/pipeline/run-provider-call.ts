@@ -1,5 +1,5 @@
 import { CHAT_LIMITS, VECTOR_BYTES_MAX } from '../../shared/contracts/chat-request.ts';
-import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import type { ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import type { Delta, Increment } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import { enforcesSchema } from '../../shared/domain/routing.ts';
@@ -9,7 +9,7 @@ import type { HttpHead } from '../providers/http-call.ts';
 import { FlaggedError } from '../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../moderation/moderator.ts';
 import { openJsonReader } from '../moderation/text-units.ts';
-import { readLimit, ProviderError } from '../providers/provider.ts';
+import { OversizedError, ProviderError, readLimit } from '../providers/provider.ts';
 import type {
   ProviderAdapter,
   ProviderCall,
@@ -249,15 +249,17 @@ function createOrder(show: (increment: Increment) => void) {
   };
 }
 
-/** Another target would send as many vectors, so their number is the caller's. */
-function assertSize(units: number, isChat: boolean): void {
-  if (isChat && units > ANSWER_UNITS_MAX) throw new ProviderError('transient', 'The provider sent an oversized answer');
-  if (isChat || units <= VECTOR_BYTES_MAX) return;
-  throw new ServiceError(
-    'invalid_request',
-    `The vectors have more than ${VECTOR_BYTES_MAX} bytes as base64; send fewer inputs, or ask for fewer \`dimensions\`.`,
-    { param: 'input' },
-  );
+/** Another target would send as many vectors or probabilities, so their number is the caller's. */
+function toCallersSize(error: unknown, { task, passed }: ChatRequest): unknown {
+  if (!(error instanceof OversizedError) || (task === undefined && passed?.['logprobs'] !== true)) return error;
+  const [param, sentence] =
+    task === undefined
+      ? ['top_logprobs', 'The answer is too large; ask for fewer `top_logprobs`, or for a shorter answer.']
+      : [
+          'input',
+          `The vectors have more than ${VECTOR_BYTES_MAX} bytes as base64; send fewer inputs, or ask for fewer \`dimensions\`.`,
+        ];
+  return new ServiceError('invalid_request', sentence, { param, cause: error });
 }
 
 /** A provider that had another kind when the tier was set. */
@@ -321,6 +323,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   });
   const end = Promise.withResolvers<ProviderEnd>();
   const isChat = input.envelope.request.task === undefined;
+  const unitsMax = isChat ? ANSWER_UNITS_MAX : VECTOR_BYTES_MAX;
   let units = 0;
   /** Called as each part of the answer is read. Anything it throws ends the call. */
   function onEvent(event: ProviderEvent): void {
@@ -337,7 +340,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
       input.seat?.recordText();
     }
     units += event.kind === 'text' ? event.text.length : Math.ceil(event.line.length / LINE_UNITS_PER_UNIT);
-    assertSize(units, isChat);
+    if (units > unitsMax) throw new OversizedError();
     window.push(order.add(event));
     if (state.stopped !== undefined) throw state.stopped;
   }
@@ -346,7 +349,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
       await (isChat ? adapter.generate : embedderOf(adapter))(provider, callOf(input, clock), onEvent);
       if (!state.hasEnded) end.reject(new Error('An adapter ended without an end event'));
     } catch (error) {
-      end.reject(error);
+      end.reject(toCallersSize(error, input.envelope.request));
     }
   }
   /**

@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser';
 import { isRecord } from '../../shared/contracts/parse.ts';
 import type { HttpEndpoint } from './http-call.ts';
 import type { HttpClient } from './http-client.ts';
-import { errorInAnswer, ProviderError } from './provider.ts';
+import { errorInAnswer, OversizedError, ProviderError } from './provider.ts';
 import type { ProviderCall, ProviderEnd, ProviderSink } from './provider.ts';
 import { ANSWER_BYTES_MAX, EnoughError, STREAM_BYTES_MAX, postToProvider, readDocument } from './post-to-provider.ts';
 import type { AnswerReader } from './post-to-provider.ts';
@@ -124,7 +124,7 @@ function readSse(reader: ProviderStreamReader, onRead: () => void): SseReader {
   return {
     take(part) {
       size += part.length;
-      if (size > STREAM_BYTES_MAX) throw new ProviderError('transient', 'The provider sent an oversized stream');
+      if (size > STREAM_BYTES_MAX) throw new OversizedError();
       feed(decoder.decode(part, { stream: true }));
     },
     end() {

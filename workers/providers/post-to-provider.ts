@@ -3,7 +3,7 @@ import { brotliDecompressSync, inflateRawSync, unzipSync, zstdDecompressSync } f
 import { BodyTooLargeError, NetworkError, collectBody } from './http-call.ts';
 import type { HttpCall, HttpHead, TakePart } from './http-call.ts';
 import type { HttpClient } from './http-client.ts';
-import { ProviderError, faultOfAnswer, parseError, parseRetryAfter } from './provider.ts';
+import { OversizedError, ProviderError, faultOfAnswer, parseError, parseRetryAfter } from './provider.ts';
 import type { ProviderCall } from './provider.ts';
 
 /** Adds a path to a base URL, with or without a slash at its end; a query (Azure's `api-version`) stays behind it. */
@@ -122,8 +122,7 @@ function refusalOf({ status, header }: HttpHead, body: string): ProviderError {
 /** Network failures and cut bodies are the provider's fault. Aborts, and what a sink throws, pass unchanged. */
 function toProviderError(error: unknown, signal: AbortSignal, hasAnswered: boolean): unknown {
   if (signal.aborted) return signal.reason;
-  if (error instanceof BodyTooLargeError)
-    return new ProviderError('transient', 'The provider sent an oversized answer', { cause: error });
+  if (error instanceof BodyTooLargeError) return new OversizedError(error);
   if (!(error instanceof NetworkError)) return error;
   const fault = error.code === 'UND_ERR_CONNECT_TIMEOUT' ? 'silent' : 'transient';
   const code = error.code === '' ? 'no code' : error.code;

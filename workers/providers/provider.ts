@@ -126,6 +126,13 @@ export class ProviderError extends Error {
   }
 }
 
+/** The answer is larger than any may be. */
+export class OversizedError extends ProviderError {
+  constructor(cause?: unknown) {
+    super('transient', 'The provider sent an oversized answer', { cause });
+  }
+}
+
 /** docs/spec.md#routing. */
 export function faultOfStatus(status: number): ProviderFault {
   if (status === 408 || status === 409 || status === 429 || status >= 500) return 'transient';

@@ -7,6 +7,7 @@ import { runProviderCall } from '../../../workers/pipeline/run-provider-call.ts'
 import type { ProviderCallResult } from '../../../workers/pipeline/run-provider-call.ts';
 import { createAdapters } from '../../../workers/open-pipeline.ts';
 import type { ProviderAdapter } from '../../../workers/providers/provider.ts';
+import { plainEnvelope } from '../../support/plain-envelope.ts';
 import { readyCall } from '../../support/ready-call.ts';
 import type { ReadyCall } from '../../support/ready-call.ts';
 import { waitFor } from '../../support/chat.ts';
@@ -59,6 +60,15 @@ describe('the connection of a provider call', () => {
 
     expect(await run({ timeoutMs: 800 })).toMatchObject({ finishReason: 'stop' });
     expect(texts.join('')).toBe('one, two parley mod');
+  });
+
+  it('is closed amid a document that probabilities of tokens make too large, which is its caller’s fault', async () => {
+    server.answer((res) => res.writeHead(200).write(`{"choices":[${' '.repeat(9 * 1024 * 1024)}`));
+    const envelope = plainEnvelope({ passed: { logprobs: true, top_logprobs: 20 } });
+    const input = { ...readyOf().input, envelope, stream: false };
+
+    await expect(runProviderCall(createAdapters(http).openai, input)).rejects.toMatchObject({ param: 'top_logprobs' });
+    await abandoned();
   });
 
   it('is none where the caller leaves behind the finish reason', async () => {

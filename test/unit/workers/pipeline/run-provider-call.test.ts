@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
 import { toDelta } from '../../../../shared/contracts/events.ts';
-import { runProviderCall } from '../../../../workers/pipeline/run-provider-call.ts';
+import { classifyFailure, runProviderCall } from '../../../../workers/pipeline/run-provider-call.ts';
 import { ProviderError } from '../../../../workers/providers/provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../../../workers/providers/provider.ts';
+import { plainEnvelope } from '../../../support/plain-envelope.ts';
 import { readyCall } from '../../../support/ready-call.ts';
 import { listenersOf } from '../../../support/signals.ts';
 
@@ -108,6 +109,23 @@ describe('one call of a provider', () => {
 
     expect(jest.getTimerCount()).toBe(0);
     expect(listenersOf(input.outer)).toBe(0);
+  });
+});
+
+describe('an answer that is too large', () => {
+  const content = ['x'.repeat(4_000_000)];
+  const { adapter } = adapterOf([{ kind: 'delta', ...toDelta({ content: 'a' }, { logprobs: { content } }) }, END]);
+
+  it.each([
+    [{ logprobs: true, top_logprobs: 20 }, { code: 'invalid_request', param: 'top_logprobs' }, 'void'],
+    [{}, { fault: 'transient' }, 'failed'],
+  ])('is its caller’s fault for the probabilities of tokens, else the provider’s: %j', async (passed, error, kind) => {
+    const { input } = readyCall({ envelope: plainEnvelope({ passed }) });
+
+    const failure = await runProviderCall(adapter, input).catch((thrown: unknown) => thrown);
+
+    expect(failure).toMatchObject(error);
+    expect(classifyFailure(failure)).toMatchObject({ kind });
   });
 });
 
