@@ -121,7 +121,7 @@ const KEPT_BACK = words(
   'store service_tier models provider route plugins transforms fallbacks deployment_id api_base api_key ' +
     'api_version base_url custom_llm_provider model_list mock_response cache extra_body extra_headers ' +
     'extra_query timeout max_retries num_retries use_beam_search max_output_tokens max_new_tokens max_length ' +
-    'num_predict n_predict min_tokens ignore_eos',
+    'num_predict n_predict min_tokens ignore_eos priority',
 );
 /** Values of them that ask for what happens anyway. */
 const isUsual = (value: unknown) => [null, undefined, false, 'auto', 'default'].includes(value as string);

@@ -46,11 +46,12 @@ describe('a provider of OpenAI’s protocol', () => {
     expect(body?.['prompt_cache_key']).toBe(body?.['user']);
   });
 
-  it('gets nothing that would run the request at another price, which is named', async () => {
-    const response = await post({ model: 'mobius', service_tier: 'priority', store: true });
+  it('gets nothing that would run the request at another price or before others, which is named', async () => {
+    const response = await post({ model: 'mobius', service_tier: 'priority', store: true, priority: -9 });
 
-    expect(response.headers['x-ignored-fields']).toBe('service_tier, store');
+    expect(response.headers['x-ignored-fields']).toBe('service_tier, store, priority');
     expect(asked()[0]).not.toHaveProperty('service_tier');
+    expect(asked()[0]).not.toHaveProperty('priority');
   });
 });
 
