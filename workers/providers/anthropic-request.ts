@@ -22,7 +22,6 @@ const record = (value: unknown): Fields => (isRecord(value) ? value : {});
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 export const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** Base64 in a data URL. */
 const DATA_URL = /^data:([^;,]*)[^,]*,/;
 
 function sourceOf(url: string): Fields {
@@ -30,7 +29,10 @@ function sourceOf(url: string): Fields {
   if (head === undefined) return { type: 'url', url };
   // Callers write `image/jpg`, too.
   const mediaType = type?.toLowerCase().replace(/^image\/jpg$/, 'image/jpeg');
-  return { type: 'base64', media_type: mediaType, data: url.slice(head.length) };
+  const data = url.slice(head.length);
+  if (mediaType?.startsWith('text/') !== true) return { type: 'base64', media_type: mediaType, data };
+  // The API takes text of this one type, and only as it is.
+  return { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString() };
 }
 
 /** A text, image or file of OpenAI's messages; undefined: it says nothing, which the API refuses. */

@@ -254,6 +254,7 @@ describe('tools, images and files for the Messages API', () => {
       { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } },
       { type: 'image_url', image_url: { url: 'data:image/JPG;base64,/9j/' } },
       { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBE' } },
+      { type: 'file', file: { file_data: 'data:text/csv;charset=utf-8;base64,w6k7Mg==' } },
     ];
     const message: ChatMessage = { role: 'user', content: 'Look', sent: { role: 'user', content } };
 
@@ -266,6 +267,7 @@ describe('tools, images and files for the Messages API', () => {
           { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBO' } },
           { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: '/9j/' } },
           { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' }, title: 'a.pdf' },
+          { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'é;2' } },
         ],
       },
     ]);
