@@ -25,7 +25,15 @@ const lengthFieldOf = perProvider(({ baseUrl }) =>
   OPENAI.test(URL.parse(baseUrl)?.href ?? '') ? 'max_completion_tokens' : 'max_tokens',
 );
 
-/** The JSON body of `POST /chat/completions`. Asks for usage, which a stream does not report by default. */
+const MISTRAL = /(^|\.)mistral\.ai$/;
+/** Asks for usage, which most streams do not report by default. Mistral's do, and it refuses the question with 422. */
+const streamFieldsOf = perProvider(({ baseUrl }) =>
+  MISTRAL.test(URL.parse(baseUrl)?.hostname ?? '')
+    ? { stream: true }
+    : { stream: true, stream_options: { include_usage: true } },
+);
+
+/** The JSON body of `POST /chat/completions`. */
 export function toChatCompletionBody(provider: Provider, call: ProviderCall): string {
   const messages = call.jsonMode ? withJsonWord(call.messages) : call.messages;
   return wellFormedJson({
@@ -36,7 +44,7 @@ export function toChatCompletionBody(provider: Provider, call: ProviderCall): st
     [lengthFieldOf(provider)]: call.maxTokens,
     ...(call.jsonMode ? { response_format: { type: 'json_object' } } : {}),
     ...(call.schema === undefined ? {} : { response_format: { type: 'json_schema', json_schema: call.schema } }),
-    ...(call.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    ...(call.stream ? streamFieldsOf(provider) : {}),
   });
 }
 

@@ -40,6 +40,13 @@ describe('the body for an OpenAI-compatible server', () => {
     expect(bodyOf({ stream: true })).toMatchObject({ stream: true, stream_options: { include_usage: true } });
   });
 
+  it('does not ask Mistral for it, which reports it anyway and refuses the question', () => {
+    const provider = { ...PROVIDER, baseUrl: 'https://api.mistral.ai/v1' };
+    const body: unknown = JSON.parse(toChatCompletionBody(provider, call({ stream: true })));
+
+    expect(body).toEqual({ ...(bodyOf() as object), stream: true });
+  });
+
   it('the body for an OpenAI-compatible server asks for a JSON object in json_mode', () => {
     expect(bodyOf({ jsonMode: true })).toMatchObject({ response_format: { type: 'json_object' } });
   });
