@@ -230,7 +230,8 @@ function recordFailure(
 
 /** Tells whether a call of the same target may succeed, as soon as the provider allows it. */
 function mayPass({ fault, retryAfterMs }: ProviderError, hasOther: boolean, maxWaitMs: number): boolean {
-  return (fault === 'transient' || (fault === 'silent' && !hasOther)) && retryAfterMs <= maxWaitMs;
+  const isPassing = fault === 'transient' || fault === 'flawed' || (fault === 'silent' && !hasOther);
+  return isPassing && retryAfterMs <= maxWaitMs;
 }
 
 /** Throws the error for the caller, who has seen nothing of an answer, or all of one that is no JSON. */

@@ -94,10 +94,11 @@ export function perProvider<T>(make: (provider: Provider) => T): (provider: Prov
  * one waits for a place (workers/pipeline/capacity). `too_long`: the prompt exceeds
  * this model's window; another target's may be larger. `filtered`: the provider's content filter refuses the prompt.
  * `caller`: our request is wrong (400, 413, 422). After the last two no other target is called, and none of the last
- * three counts against the provider. Source: docs/spec.md#routing.
+ * three counts against the provider. `flawed`: as `transient`, but the model's own mistake in a call or in JSON, which a
+ * caller can provoke, so it does not count either. Source: docs/spec.md#routing.
  */
 export type ProviderFault =
-  'transient' | 'silent' | 'refused' | 'blocked' | 'full' | 'too_long' | 'filtered' | 'caller';
+  'transient' | 'flawed' | 'silent' | 'refused' | 'blocked' | 'full' | 'too_long' | 'filtered' | 'caller';
 
 /** The failure of one call; for the operator, never shown to a caller. */
 export class ProviderError extends Error {
@@ -211,6 +212,8 @@ const TOO_LONG = 'context_length_exceeded';
 /** The provider's own moderation refuses the prompt: Azure's word and OpenAI's. */
 const FILTERED = 'content_filter';
 const FILTER_WORDS: ReadonlySet<string> = new Set([FILTERED, 'content_policy_violation']);
+/** Groq's, with 400, where the model's call or JSON cannot be read. */
+const FLAWED_WORDS: ReadonlySet<string> = new Set(['tool_use_failed', 'json_validate_failed']);
 
 /** Errors that can only be recognized by their sentence, by our word for them. */
 const SENTENCES: readonly (readonly [word: string, sentence: RegExp])[] = [
@@ -223,10 +226,10 @@ const SENTENCES: readonly (readonly [word: string, sentence: RegExp])[] = [
     FILTERED,
     /^(?:Output blocked by content filtering policy|Content Exists Risk|Content violates usage guidelines|\S+ requires moderation on OpenRouter)\b/i,
   ],
-  // Anthropic, vLLM, llama.cpp, Gemini, xAI and TGI.
+  // Anthropic, Bedrock, SGLang, LM Studio, vLLM, llama.cpp, Gemini, xAI and TGI.
   [
     TOO_LONG,
-    /\b(?:maximum (?:context|prompt) length|prompt is too long|exceeds? (?:the (?:available )?)?context (?:size|window|length|limit)|input token count .{0,40}exceeds the maximum|inputs` (?:tokens \+|must have less than))/i,
+    /\b(?:maximum (?:context|prompt) length|(?:prompt|input) is too long|longer than the model's context length|context length of only|exceeds? (?:the (?:available )?)?context (?:size|window|length|limit)|input token count .{0,40}exceeds the maximum|inputs` (?:tokens \+|must have less than))/i,
   ],
 ];
 
@@ -271,6 +274,7 @@ export function parseError(json: string): ErrorReply {
 
 export function faultOfAnswer(status: number, { word, isPage }: ErrorReply): ProviderFault {
   if (UNPAID_WORDS.has(word)) return 'refused';
+  if (FLAWED_WORDS.has(word)) return 'flawed';
   const said = faultOfStatus(status);
   // Some say 400 about an account, and Groq says 413 about a limit per minute; their word knows better.
   const fault = said === 'caller' ? faultOfStatus(STATUS_OF_WORD.get(word) ?? status) : said;

@@ -21,9 +21,9 @@ function after(...errors: readonly unknown[]) {
 
 describe('the failures of the targets of a request', () => {
   it('let the next target be asked unless the request itself is at fault', () => {
-    const faults = ['transient', 'silent', 'refused', 'blocked', 'too_long', 'filtered', 'caller'] as const;
+    const faults = ['transient', 'flawed', 'silent', 'refused', 'blocked', 'too_long', 'filtered', 'caller'] as const;
     const canHelp = faults.filter((fault) => after(new ProviderError(fault, 'failed')).canOthersHelp[0]);
-    expect(canHelp).toEqual(['transient', 'silent', 'refused', 'blocked', 'too_long']);
+    expect(canHelp).toEqual(['transient', 'flawed', 'silent', 'refused', 'blocked', 'too_long']);
   });
 
   it('end with what is no failure of a target', () => {

@@ -31,6 +31,9 @@ describe('an error inside an answer', () => {
     [{ code: 400, message: "This model's maximum context length is 4096 tokens. However, you asked" }, 'too_long'],
     [{ code: 400, message: 'the request exceeds the available context size. try increasing it' }, 'too_long'],
     [{ message: 'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000', code: 400 }, 'too_long'],
+    [{ message: 'Input is too long for requested model.', code: 400 }, 'too_long'],
+    ['However, the model is loaded with context length of only 4096 tokens, which is not enough.', 'too_long'],
+    [{ code: 'tool_use_failed', type: 'invalid_request_error', failed_generation: '<function=' }, 'flawed'],
     [{ code: 'content_filter', message: 'The response was filtered' }, 'filtered'],
     [{ code: 'content_policy_violation', type: 'invalid_request_error' }, 'filtered'],
     [{ type: 'invalid_request_error', message: 'Output blocked by content filtering policy' }, 'filtered'],
@@ -61,6 +64,12 @@ describe('an error status whose body knows better', () => {
       { error: 'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 1 and 2' },
       'too_long',
     ],
+    [
+      400,
+      { message: "The input (39000 tokens) is longer than the model's context length (32768 tokens)." },
+      'too_long',
+    ],
+    [400, { error: { type: 'invalid_request_error', code: 'json_validate_failed' } }, 'flawed'],
     [404, { error: { type: 'invalid_request_error' } }, 'refused'],
   ])('is what its words say: %d %j is %s', (status, body, fault) => {
     expect(faultOfAnswer(status, parseError(JSON.stringify(body)))).toBe(fault);
