@@ -299,11 +299,7 @@ function callOf(
 /** Makes one provider call and passes its text through the moderation window. Throws a ProviderError or the signal's reason. */
 export async function runProviderCall(adapter: ProviderAdapter, input: ProviderCallInput): Promise<ProviderCallResult> {
   const { provider } = input;
-  const clock = startProviderCallClock(input.outer, {
-    firstTokenMs: input.firstTokenMs,
-    betweenTokensMs: input.betweenTokensMs,
-    totalMs: provider.timeoutMs,
-  });
+  const clock = startProviderCallClock(input.outer, { ...input, totalMs: provider.timeoutMs });
   const state: { hasEnded: boolean; stopped?: Error } = { hasEnded: false };
   let hasShown = false;
   const order = createOrder((increment) => {

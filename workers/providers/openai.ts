@@ -420,12 +420,9 @@ function readEmbeddings({ messages, task, model }: ProviderCall) {
 
 /** Any OpenAI-compatible server; `baseUrl` ends in its version segment, as in `https://host/v1`. */
 export function createOpenAiAdapter(http: HttpClient): ProviderAdapter {
-  const endpointOf = perProvider((provider) =>
-    createEndpoint(endpointUrl(provider.baseUrl, '/chat/completions'), openAiHeaders(provider)),
-  );
-  const embeddingsOf = perProvider((provider) =>
-    createEndpoint(endpointUrl(provider.baseUrl, '/embeddings'), openAiHeaders(provider)),
-  );
+  const endpointAt = (path: string) =>
+    perProvider((provider) => createEndpoint(endpointUrl(provider.baseUrl, path), openAiHeaders(provider)));
+  const [completionsOf, embeddingsOf] = [endpointAt('/chat/completions'), endpointAt('/embeddings')];
   return {
     embed: (provider, call, sink) => {
       const exchange = { endpoint: embeddingsOf(provider), body: toEmbeddingsBody(call), openStream };
@@ -433,7 +430,7 @@ export function createOpenAiAdapter(http: HttpClient): ProviderAdapter {
       return callProvider(http, call, { ...exchange, readComplete, answerBytesMax: VECTORS_BYTES_MAX }, sink);
     },
     generate: async (provider, call, sink) => {
-      const [endpoint, body] = [endpointOf(provider), toChatCompletionBody(provider, call)];
+      const [endpoint, body] = [completionsOf(provider), toChatCompletionBody(provider, call)];
       await callProvider(http, call, { endpoint, body, openStream, readComplete }, sink);
     },
   };
