@@ -261,8 +261,9 @@ export function createParley({ env, print }: Shell): Command {
     .addOption(new Option('--days <n>', 'of the latest days').argParser(wholeNumber).default(1))
     .option('--margin', 'cost, price and margin')
     .action(async ({ by, days, margin }: { by: Group[]; days: number; margin?: true }) => {
+      if (days > 365) throw new Refused('--days is at most 365.');
       const end_time = Math.floor(Date.now() / 1_000);
-      const query = { start_time: end_time - days * 86_400, end_time, group_by: by, limit: Math.min(366, days + 1) };
+      const query = { start_time: end_time - days * 86_400, end_time, group_by: by, limit: days + 1 };
       const call =
         margin === true
           ? client().GET('/margin', { params: { query } })
@@ -377,7 +378,7 @@ export function createParley({ env, print }: Shell): Command {
   program
     .command('replay')
     .description('run failed requests again; without --run it only says which')
-    .addOption(new Option('--hours <n>', 'that were accepted in so many hours').argParser(wholeNumber).default(24))
+    .addOption(new Option('--hours <n>', 'that failed in so many hours').argParser(wholeNumber).default(24))
     .option('--tenant <tenant>')
     .option('--run')
     .action(async ({ hours, tenant, run }: { hours: number; tenant?: string; run?: true }) => {

@@ -108,6 +108,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps) {
   const warn = warnWith(log);
   const shards = new Map<number, ReturnType<typeof startTasks>>();
   let directoryWatch: Repeating | undefined;
+  let isDraining = false;
 
   async function open(shard: number): Promise<void> {
     // Not known in time: then it counts as back just now.
@@ -155,8 +156,9 @@ export function createShardSupervisor(deps: ShardSupervisorDeps) {
       );
     },
 
-    /** Rejects when a shard's worker has taken nothing for too long. */
+    /** Rejects when a shard's worker has taken nothing for too long, unless it drains. */
     assertWorking(): Promise<void> {
+      if (isDraining) return Promise.resolve();
       for (const [shard, { workers }] of shards) {
         const quietMs = Math.max(...workers.map((worker) => worker.quietMs()));
         // Without the shard's Redis nobody is given anything, and the worker of the other shards works.
@@ -172,6 +174,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps) {
 
     /** Takes no more requests. Resolves when the last one has ended, whether Redis is reachable or not. */
     async drain(): Promise<void> {
+      isDraining = true;
       await directoryWatch?.stop();
       await Promise.all([...shards].map(([shard, tasks]) => drain(shard, tasks)));
     },

@@ -101,6 +101,8 @@ export function createAdminSignInRoute({ findToken, sessions, audit }: SignInDep
       sendForm(res, 200, { to: pageAfter(req), signedInAs: token?.name });
     })
     .post(assertFormType, readForm(), async (req, res) => {
+      // A foreign page could use up the address's tries for wrong tokens.
+      assertSameOrigin(req);
       const to = pageAfter(req);
       const token = await findToken(req, res, tokenIn(req.body)).catch((error: unknown) => {
         if (error instanceof ServiceError && error.code === 'rpm_exceeded') return error;

@@ -18,7 +18,10 @@ import type { Schemas } from './api.ts';
 type Row = Schemas['AdminRequest'];
 
 const STATUSES = ['completed', 'failed', 'cancelled', 'refused'] as const;
-const TIERS = ['mobius', 'oloid'] as const;
+const TIERS = Object.keys({ mobius: true, oloid: true, embedding: true, moderation: true } satisfies Record<
+  NonNullable<Row['tier']>,
+  true
+>) as NonNullable<Row['tier']>[];
 
 const tookMs = ({ timeline: { accepted_at: from, finished_at: to } }: Row) =>
   from === null || to === null ? undefined : (to - from) * 1_000;

@@ -13,17 +13,19 @@ import { toast } from '../ui/toast.tsx';
 import { api, curl, mayUse, useOwnKey } from './api.ts';
 import type { ApiKey, Scope } from './api.ts';
 
-const SCOPES: readonly Scope[] = [
-  '*',
-  'chat',
-  'chat.stream',
-  'keys',
-  'usage',
-  'webhooks',
-  'entities',
-  'billing',
-  'compliance',
-];
+/** Every scope stands here, or it does not compile: a form would take a scope that it does not show from a key. */
+const SCOPES = Object.keys({
+  '*': true,
+  chat: true,
+  'chat.stream': true,
+  embeddings: true,
+  keys: true,
+  usage: true,
+  webhooks: true,
+  entities: true,
+  billing: true,
+  compliance: true,
+} satisfies Record<Scope, true>) as Scope[];
 const refresh = () => queries.invalidateQueries({ queryKey: ['keys'] });
 const DAY = 86_400;
 
@@ -79,7 +81,7 @@ const settingsOf = (form: FormData) => {
     ...(rpm === undefined ? {} : { rpm }),
     ...(tpm === undefined ? {} : { tpm }),
     ...(daily === undefined ? {} : { daily_requests: daily }),
-    ...(form.has('scopes') ? { scopes: textsOf(form, 'scopes') as Scope[] } : {}),
+    scopes: textsOf(form, 'scopes') as Scope[],
   };
 };
 

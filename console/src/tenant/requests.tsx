@@ -14,6 +14,10 @@ import { RequestsTable } from './requests-table.tsx';
 import type { RequestSummary } from './requests-table.tsx';
 
 const STATUSES = ['completed', 'failed', 'cancelled', 'refused'] as const;
+const TIERS = Object.keys({ mobius: true, oloid: true, embedding: true, moderation: true } satisfies Record<
+  NonNullable<RequestSummary['model']>,
+  true
+>);
 const LIVE_MS = 3_000;
 
 export function Requests() {
@@ -47,11 +51,7 @@ export function Requests() {
           label="Tier"
           value={model ?? ''}
           onChange={set('model')}
-          options={[
-            ['', 'Any'],
-            ['mobius', 'mobius'],
-            ['oloid', 'oloid'],
-          ]}
+          options={[['', 'Any'], ...TIERS.map((each) => [each, each] as const)]}
         />
         <Select label="Time" value={from ?? ''} onChange={set('start_time')} options={[['', 'Any'], ...sinces(from)]} />
         <Field label="Error code" value={code ?? ''} placeholder="timeout" onChange={set('error_code')} />

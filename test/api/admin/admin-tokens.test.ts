@@ -100,6 +100,17 @@ describe('ten wrong tokens a minute', () => {
     expect((await list(ADMIN_TOKEN, address)).status).toBe(200);
   });
 
+  it.each([{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://evil.example' }, { Origin: 'null' }])(
+    'are not counted when a page of another site sends them: %j',
+    async (headers) => {
+      const address = newAddress();
+      for (let count = 0; count <= 10; count += 1)
+        expect((await signIn('wrong', address).set(headers)).status).toBe(403);
+
+      expect((await list(ADMIN_TOKEN, address)).status).toBe(200);
+    },
+  );
+
   it('are counted for a whole network of IPv6', async () => {
     for (let host = 1; host <= 11; host += 1) await list('wrong', `2001:db8:7::${host}`);
 

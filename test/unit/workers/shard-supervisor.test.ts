@@ -52,3 +52,9 @@ it('works while the Redis of such a shard is away, as the others go on', async (
 
   await expect(supervisor.assertWorking()).resolves.toBeUndefined();
 });
+
+it('works while it ends its last requests, however long they take', async () => {
+  await supervisor.drain();
+
+  await expect(supervisor.assertWorking()).resolves.toBeUndefined();
+});
