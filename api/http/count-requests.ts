@@ -11,6 +11,7 @@ import type {
   Admission,
   AdmissionStore,
   RequestFigures,
+  Takes,
   WindowFigures,
 } from '../../shared/requests/admission-store.ts';
 import { admissionUnanswered, toRefusal } from '../../shared/requests/refusals.ts';
@@ -163,8 +164,7 @@ export function createRefusalCounter(
   follow: FollowMove,
   note: (error: ServiceError, res: Response) => void,
 ) {
-  async function countKey(error: ServiceError, res: Response): Promise<ServiceError> {
-    const takes = contextOf(res).chatName === undefined ? 'of tenant' : 'of key';
+  async function countKey(error: ServiceError, res: Response, takes: Takes): Promise<ServiceError> {
     const count: Count = (requestId, caller) => store.count(requestId, caller, takes);
     const admission = await countOnShard(count, follow, res);
     const principal = principalOf(res);
@@ -187,7 +187,9 @@ export function createRefusalCounter(
     const { principal } = contextOf(res);
     try {
       if (principal === undefined) return await countAddress(store, guard, error, res);
-      if (claimCount(res)) return await countKey(error, res);
+      if (claimCount(res))
+        return await countKey(error, res, contextOf(res).chatName === undefined ? 'of tenant' : 'of key');
+      if (error.code === 'rpm_exceeded') return await countKey(error, res, 'nothing');
       // Another handler has tried to count the request and got no answer.
     } catch {
       // Redis is unavailable.

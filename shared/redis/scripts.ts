@@ -17,6 +17,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { Cluster } from 'ioredis';
 
+import { TIERS } from '../contracts/chat-request.ts';
 import { BULLMQ } from '../queue/bullmq-layout.ts';
 import { slotOf } from './cluster-slots.ts';
 import type { RedisClient } from './connection.ts';
@@ -231,7 +232,8 @@ function withNames(text: string, names: Readonly<Record<string, string>>): strin
  * it publishes to sharded channels, so that messages stay on the shard's node.
  */
 export function defineScript(client: RedisClient, name: string): Script {
-  const text = withNames(textOf(name), { ...BULLMQ, PUBLISH: client.isCluster ? 'SPUBLISH' : 'PUBLISH' });
+  const names = { TIERS: `'${TIERS.join("', '")}'`, PUBLISH: client.isCluster ? 'SPUBLISH' : 'PUBLISH' };
+  const text = withNames(textOf(name), { ...BULLMQ, ...names });
   const lua = `${firstLine(name)}\n${text}`;
   const sha = hash('sha1', lua);
   load(client, lua);

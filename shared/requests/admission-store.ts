@@ -152,7 +152,7 @@ interface AddressCount extends RequestFigures {
 }
 
 /** A chat request counts in its key's window alone, because tenants have other ceilings for those. */
-type Takes = 'of tenant' | 'of key' | 'nothing';
+export type Takes = 'of tenant' | 'of key' | 'nothing';
 
 /** Counts a request in the windows of its key and tenant. */
 function createCount(client: RedisClient, keyspace: Keyspace) {

@@ -29,11 +29,11 @@ function exhaustedError(bound: Bound | undefined, { envelope }: Claimed): Servic
     );
   }
   if (bound === 'allowance') {
-    const untilMidnightMs = DAY_MS - (envelope.acceptedAt % DAY_MS);
+    const midnight = envelope.acceptedAt - (envelope.acceptedAt % DAY_MS) + DAY_MS;
     return new ServiceError(
       'tpm_exceeded',
       "The rest of the daily token allowance for the tenant's test keys does not cover this request; shorten it, or wait for midnight UTC.",
-      { retryAfterSeconds: toRetrySeconds(untilMidnightMs) },
+      { retryAfterSeconds: toRetrySeconds(midnight - Date.now()) },
     );
   }
   return new ServiceError(

@@ -235,14 +235,14 @@ local function check_windows()
     refuse('throttle', wait_for_place(throttle_log, req.throttleLimit, now))
   end
   if day and day.total >= req.dailyLimit then refuse('daily', wait_for_day(day, req.dailyLimit, now)) end
-  if key.tokens > 0 and key.tokens + estimate > req.tpmLimit then
+  if not req.isFree and key.tokens > 0 and key.tokens + estimate > req.tpmLimit then
     refuse('tpm', wait_for_window(key, 'tokens', math.max(0, req.tpmLimit - estimate), now))
   end
   if req.tenantRpm and use.requests >= req.tenantRpm and not is_batch then
     refuse('tenant_rpm', wait_for_window(use, 'requests', req.tenantRpm - 1, now))
   end
   if req.tenantTpm then
-    if use.tokens > 0 and use.tokens + estimate > req.tenantTpm then
+    if not req.isFree and use.tokens > 0 and use.tokens + estimate > req.tenantTpm then
       refuse('tenant_tpm', wait_for_window(use, 'tokens', math.max(0, req.tenantTpm - estimate), now))
     end
     if noted and unpaid_in_hour(noted, now) >= math.max(UNPAID_LEAST, req.tenantTpm / UNPAID_PART) then

@@ -40,7 +40,7 @@ local function forget_ended_job(job, prioritized, id)
 end
 
 -- While a tier's providers are full, workers read the queue by tier (take.lua).
-local TIERS = { 'mobius', 'oloid' }
+local TIERS = { @TIERS@ }
 local INDEX_MS = 10000
 
 local function tier_queue(prioritized, tier)

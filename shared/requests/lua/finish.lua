@@ -41,6 +41,8 @@ if known_fence and known_fence ~= fence then
   return state == 'running' and known_fence + 0 < fence + 0 and 'accepted' or 'superseded'
 end
 if known_owner and owner ~= '' and known_owner ~= owner then return 'superseded' end
+-- An answer from MongoDB (restore-answer.lua) says nothing of this delivery's charge.
+if state == 'done' and not known_fence then return 'missing' end
 -- The call was repeated after its answer was lost.
 local ended = is_unbilled and 'unbilled' or 'finished'
 local charged = state == 'done' and redis.call('HGET', KEYS[1], 'charged')

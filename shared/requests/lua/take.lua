@@ -35,17 +35,19 @@ local function index_line(now)
   for _, tier in ipairs(TIERS) do redis.call('PEXPIRE', tier_queue(KEYS[2], tier), INDEX_MS) end
 end
 
--- The next requests of the open tiers; they are in the index until they are found to have left the queue.
+-- The next requests of the open tiers, in the order of the queue; they are in the index until they are found to have
+-- left it.
 local function take_open(wanted, closed)
   local ids = {}
-  for _, tier in ipairs(TIERS) do
-    while not closed[tier] and #ids < wanted do
-      local first = redis.call('ZPOPMIN', tier_queue(KEYS[2], tier), wanted - #ids)
-      if #first == 0 then break end
-      for index = 1, #first, 2 do
-        if redis.call('ZREM', KEYS[2], first[index]) == 1 then ids[#ids + 1] = first[index] end
-      end
+  while #ids < wanted do
+    local next_tier, lowest
+    for _, tier in ipairs(TIERS) do
+      local head = not closed[tier] and redis.call('ZRANGE', tier_queue(KEYS[2], tier), 0, 0, 'WITHSCORES')[2]
+      if head and (not lowest or head + 0 < lowest) then next_tier, lowest = tier, head + 0 end
     end
+    if not next_tier then break end
+    local id = redis.call('ZPOPMIN', tier_queue(KEYS[2], next_tier))[1]
+    if redis.call('ZREM', KEYS[2], id) == 1 then ids[#ids + 1] = id end
   end
   return ids
 end

@@ -170,7 +170,9 @@ describe('a costly body', () => {
     // A 429 takes nothing, and says nothing of calls that are not kept.
     const full = { status: 429, code: 'rpm_exceeded', limit: 60, remaining: 0 };
     expect(refusalOf(await send('second'))).toMatchObject(full);
-    expect(refusalOf(await postLines(service, tenant.key, itemsOf(1)))).toMatchObject(full);
+    const upload = await postLines(service, tenant.key, itemsOf(1));
+    expect(refusalOf(upload)).toMatchObject(full);
+    expect(Number(upload.headers['x-ratelimit-reset-tokens'])).toBeGreaterThan(0);
     const { status, headers } = await postChat(service.app, tenant.key, kept);
     expect([status, headers['x-ratelimit-remaining-requests']]).toEqual([200, '58']);
     expect((await postChat(service.app, tenant.key, chatOf('Hi')).set('Idempotency-Key', 'small')).status).toBe(200);

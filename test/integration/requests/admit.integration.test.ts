@@ -158,8 +158,9 @@ describe('the balance', () => {
     expect(await key.figures()).toMatchObject({ ledgerMicro: 1_000 * RATE, heldMicro: 56 * RATE, pendingMicro: 0 });
   });
 
-  it('and the budget hold nothing for a free request, although both are overdrawn', async () => {
-    const key = await lab.key({ monthlyTokenBudget: 100 });
+  it('and the budget hold nothing for a free request, although both are overdrawn and no token is left of a minute', async () => {
+    const key = await lab.key({ monthlyTokenBudget: 100, ceilings: { rpm: null, tpm: 10, inFlight: null } }, 100);
+    expect(await key.admit({ promptTokens: 20, maxTokens: 0 })).toMatchObject({ verdict: 'admitted' });
     await key.publish({ balanceMicro: -7 * RATE, tokensByMonth: { [MONTH]: 130 } });
 
     const free = {
@@ -168,9 +169,9 @@ describe('the balance', () => {
       maxTokens: 0,
       rates: { promptMicro: 0, completionMicro: 0 },
     } as const;
-    expect(await key.admit(free)).toMatchObject({ verdict: 'admitted' });
+    expect(await key.admitWith({ tpm: 10 }, free)).toMatchObject({ verdict: 'admitted' });
 
-    expect(await key.figures()).toMatchObject({ heldMicro: 0, budgetUsedTokens: 130 });
+    expect(await key.figures()).toMatchObject({ heldMicro: 20 * RATE, budgetUsedTokens: 130 });
   });
 
   it('lets waiting take as long as recent requests took, from 1 to 30 s', async () => {

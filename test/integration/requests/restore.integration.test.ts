@@ -107,6 +107,25 @@ describe('its end', () => {
     expect(await puts.textOf(request)).toBe('Hello');
   });
 
+  it('owes it also where its delivery cannot put the request back', async () => {
+    const principal = await lab.tenant(100 * RATE);
+    const { request, ref } = await puts.running(principal);
+    await lab.requests.append(ref, 1, ['Well, ']);
+    const later = { ...request.ref(2), owner: (await lab.run(request, 2)).owner };
+    const ending = endingOf(request, 'Hello', { prompt: 10, completion: 5 });
+    expect(await lab.requests.finish(later, 1, ending)).toBe(true);
+    const cache = createAnswerCache(lab.redis, lab.keyspace);
+    const stored = await cache.read(SHARD, request.requestId);
+    if (stored === undefined) throw new Error('It has just ended');
+    await puts.rollBack();
+    await cache.restore(SHARD, stored, { ttlMs: RETENTION_MS, namedMs: RETENTION_MS });
+
+    expect(await lab.requests.replayFinish(later, 1, ending)).toBe('replayed');
+
+    expect(await puts.charges()).toEqual([request.requestId]);
+    expect(await puts.textOf(request)).toBe('Well, Hello');
+  });
+
   it('leaves an Idempotency-Key to the request that has it by now', async () => {
     const { request, repeat } = await lost();
     const name = lab.keys.idempotency(IDEMPOTENCY.name);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Worker } from 'bullmq';
 import type { Job } from 'bullmq';
 
+import type { Tier } from '../../../shared/contracts/chat-request.ts';
 import type { ChatJob } from '../../../shared/contracts/jobs.ts';
 import { LOCK_MS, openJobLab } from '../../support/job-lab.ts';
 import type { JobLab } from '../../support/job-lab.ts';
@@ -215,15 +216,15 @@ describe('finishing', () => {
 });
 
 describe('taking while a tier is closed', () => {
-  const idsOf = async (most: number, closed: readonly ('mobius' | 'oloid')[]) => {
+  const idsOf = async (most: number, closed: readonly Tier[]) => {
     const taken = await lab.jobs.take(most, LOCK_MS, closed);
     return taken === 'other' ? [] : taken.map(({ id }) => id);
   };
-  const makeOloid = (id: string) => lab.redis.hset(lab.keys.record(id), 'tier', 'oloid');
+  const setTier = (id: string, tier: Tier) => lab.redis.hset(lab.keys.record(id), 'tier', tier);
 
   it('passes over its requests, in order, and leaves the marker to those who have room for them', async () => {
     const [one = '', two = '', three = ''] = await lab.queueUpSome(3);
-    await makeOloid(two);
+    await setTier(two, 'oloid');
 
     expect(await idsOf(8, ['mobius'])).toEqual([two]);
     expect(await lab.hasMarker()).toBe(true);
@@ -233,6 +234,18 @@ describe('taking while a tier is closed', () => {
     expect(await idsOf(8, ['mobius'])).toEqual([]);
     expect(await idsOf(8, ['oloid'])).toEqual([one, three, four]);
     expect(await idsOf(8, [])).toEqual([]);
+  });
+
+  it('takes those of all open tiers in the order in which they wait', async () => {
+    const ids = await lab.queueUpSome(6);
+    const [one = '', two = '', three = '', four = '', five = '', six = ''] = ids;
+    await setTier(one, 'embedding');
+    await setTier(three, 'moderation');
+    await setTier(five, 'oloid');
+
+    expect(await idsOf(4, ['oloid'])).toEqual([one, two, three, four]);
+    expect(await idsOf(8, ['mobius'])).toEqual([five]);
+    expect(await idsOf(8, ['embedding'])).toEqual([six]);
   });
 
   it('finds what was taken, or ended, since it last looked no longer', async () => {

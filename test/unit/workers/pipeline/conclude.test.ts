@@ -7,6 +7,8 @@ import { createRecordingLog } from '../../../support/recording-log.ts';
 import { plainEnvelope } from '../../../support/plain-envelope.ts';
 import { idleRun } from '../../../support/idle-run.ts';
 
+const DAY_MS = 86_400_000;
+
 interface Forgotten {
   entityId: string;
   claimedAt: number;
@@ -45,6 +47,18 @@ describe('a run that did not come to its own end', () => {
     expect(outcome?.error).toMatchObject({ code: 'internal_error' });
     expect(JSON.stringify(outcome)).not.toContain('x is not');
     expect(log.errors()).toHaveLength(1);
+  });
+
+  it('tells the caller of a test key when midnight comes, not how long it was away at acceptance', async () => {
+    const { conclude } = setUp();
+    const midnight = Math.ceil(Date.now() / DAY_MS) * DAY_MS;
+    const run = runOf();
+    run.envelope.acceptedAt = midnight - DAY_MS;
+
+    const outcome = await conclude(run, new Stopped('exhausted', 'allowance'));
+
+    const [before, after] = [midnight - Date.now(), outcome?.error?.retryAfterSeconds ?? 0];
+    expect(after * 1_000 - before).toBeLessThan(2_000);
   });
 
   describe('takes out of its entity what an earlier delivery had stored', () => {
