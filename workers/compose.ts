@@ -69,8 +69,8 @@ function openHttp({ redis, subscriber, keyspace, mongo, cipher, closer, log }: P
 export interface WorkerComposeOptions {
   /** Tests give each file its own. */
   namespace?: string;
-  /** Silence between two pieces of text that counts as a hung provider. */
-  betweenTokensMs?: number;
+  /** Silence behind the first text after which a provider counts as hung. */
+  silenceMs?: number;
 }
 
 /**
@@ -186,14 +186,14 @@ async function openParts(process: ProcessParts, checks: WorkerGauges['checks']) 
 
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(config: Config, log: Logger, closer: Closer, options: WorkerComposeOptions = {}) {
-  const { namespace, betweenTokensMs = BETWEEN_TOKENS_MS } = options;
+  const { namespace, silenceMs = BETWEEN_TOKENS_MS } = options;
   const tracing = await openTracing(config, 'worker', closer, log);
   const process = await openProcessParts('worker', { config, closer, log, tracing }, namespace);
   const { parts, metrics, recorder, path } = await openParts(process, async () => (await readiness.check()).checks);
   const { keyspace, redis, subscriber, hasReconnectedRecently } = parts;
   const { events, publishBooked, publishNotices } = await startWebhooks(parts, recorder);
 
-  const pipeline = openPipeline(parts, betweenTokensMs);
+  const pipeline = openPipeline(parts, silenceMs);
   parts.onReturn(pipeline.checkAll);
   const { runPipeline } = pipeline;
   const settlement = openSettlement(parts, runPipeline, async (records) =>

@@ -26,7 +26,7 @@ export function createAdapters(http: HttpClient): Record<ProviderKind, ProviderA
 const SLOW_PART_OF_GRACE_MS = 1000 / 3;
 
 /** Puts the stages together with what each of them uses; stage.ts has their order. */
-export function openPipeline(worker: WorkerParts, betweenTokensMs: number) {
+export function openPipeline(worker: WorkerParts, silenceMs: number) {
   const { config, redis, keyspace, http, telemetry: events, conversations, tracing, log } = worker;
   const parts = { ...worker, events };
   const { moderator, openWindow } = createModeration(config.moderation, http, events);
@@ -46,7 +46,7 @@ export function openPipeline(worker: WorkerParts, betweenTokensMs: number) {
       adapters: tracing === undefined ? adapters : traceAdapters(adapters, tracing),
       openWindow,
       openWriter: createChunkWriters(),
-      betweenTokensMs,
+      silenceMs,
       slowAnswerMs: config.limits.disconnectGraceSeconds * SLOW_PART_OF_GRACE_MS,
     }),
     saveTurn: createSaveTurn(parts),

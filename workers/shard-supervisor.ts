@@ -102,11 +102,13 @@ function startTasks(deps: ShardSupervisorDeps, shard: number) {
   };
 }
 
+type Tasks = ReturnType<typeof startTasks>;
+
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
 export function createShardSupervisor(deps: ShardSupervisorDeps) {
   const { directory, settler, sweep, dispatcher, listen, hasReconnectedRecently, meet, log } = deps;
   const warn = warnWith(log);
-  const shards = new Map<number, ReturnType<typeof startTasks>>();
+  const shards = new Map<number, Tasks>();
   let directoryWatch: Repeating | undefined;
   let isDraining = false;
 
@@ -119,10 +121,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps) {
   }
 
   /** Takes no more requests. Resolves when the last one has ended. */
-  async function drain(
-    shard: number,
-    { workers, sweeping, dispatching }: ReturnType<typeof startTasks>,
-  ): Promise<void> {
+  async function drain(shard: number, { workers, sweeping, dispatching }: Tasks): Promise<void> {
     void sweeping.stop();
     void dispatching.stop();
     await Promise.all(workers.map((worker) => worker.drain()));
@@ -131,7 +130,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps) {
   }
 
   /** Settlement has gone on until the last request ended; it runs once more for what that left. */
-  async function endTasks(shard: number, { workers, ...tasks }: ReturnType<typeof startTasks>): Promise<void> {
+  async function endTasks(shard: number, { workers, ...tasks }: Tasks): Promise<void> {
     await Promise.all([...workers.map((worker) => worker.close()), ...Object.values(tasks).map((task) => task.stop())]);
     await dispatcher.release(shard).catch(warn('Giving up batches', shard));
     await sweep.release(shard).catch(warn('Giving up the sweep', shard));

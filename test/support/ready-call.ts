@@ -33,7 +33,7 @@ export function readyCall(more: Partial<ProviderCallInput> = {}): ReadyCall {
     stream: true,
     outer: controller.signal,
     firstTokenMs: 100,
-    betweenTokensMs: 50,
+    silenceMs: 50,
     openWindow: (listener) => openLocalWindow(moderator, undefined, listener),
     onIncrement: (increment) => texts.push(wordsOf(increment)),
     ...more,

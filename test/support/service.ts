@@ -106,7 +106,7 @@ export interface ServiceOptions {
   /** Number of workers at the start. */
   workers?: number;
   relayTimes?: RelayTimes;
-  betweenTokensMs?: number;
+  silenceMs?: number;
   /** Where Stripe's API is. */
   stripeApiUrl?: string;
   /** Of the keys in Redis, and the database; by default a new one. `isSetUp`: another service has set its providers and tiers. */
@@ -117,7 +117,7 @@ export interface ServiceOptions {
 const SET_UP_TRIES = 5;
 
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
-  const { env = {}, workers = 1, relayTimes = {}, betweenTokensMs, stripeApiUrl } = options;
+  const { env = {}, workers = 1, relayTimes = {}, silenceMs, stripeApiUrl } = options;
   const name = options.namespace ?? uniqueName('t');
   const config = configOf(name, env);
   const log = createRecordingLog();
@@ -204,7 +204,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     });
     const { metrics } = await composeWorker(configOf(name, { ...env, ...own }), log, workerCloser, {
       namespace: name,
-      ...(betweenTokensMs === undefined ? {} : { betweenTokensMs }),
+      ...(silenceMs === undefined ? {} : { silenceMs }),
     });
     closer.defer('worker', () => workerCloser.close(), { limitMs: Infinity });
     const worker: RunningWorker = {

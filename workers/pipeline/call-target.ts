@@ -75,7 +75,7 @@ export interface CallTargetDeps {
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
   events: WorkerEmitter;
   /** Silence behind the first text after which a provider counts as hung. */
-  betweenTokensMs: number;
+  silenceMs: number;
   /** A target that takes longer for an answer is slow: the caller of a complete one may leave before it comes. */
   slowAnswerMs: number;
   clock: Clock;
@@ -238,7 +238,7 @@ function inputOf(
   call: TargetCall,
   { seat, isWatched, isStreamed }: CallPlace,
   ask: Ask,
-  { betweenTokensMs, openWindow }: CallTargetDeps,
+  { silenceMs, openWindow }: CallTargetDeps,
 ): Omit<ProviderCallInput, 'onIncrement'> {
   const { prompt, writer, repair } = call;
   const { target, provider } = call.route;
@@ -255,7 +255,7 @@ function inputOf(
     outer: lease.signal,
     // A complete answer that comes in one piece has its first token with its last, and a slow one keeps its time.
     firstTokenMs: isWatched ? firstTokenLimit(provider.firstTokenTimeoutMs, ask.promptTokens) : provider.timeoutMs,
-    betweenTokensMs,
+    silenceMs,
     openWindow: (listener) =>
       envelope.request.task === undefined
         ? openWindow(policyOf(envelope.tenant.moderation), listener)

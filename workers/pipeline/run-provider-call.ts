@@ -24,7 +24,7 @@ import { Stopped } from './stage.ts';
 export interface ProviderCallTimes {
   /** Silence before the first text. Anything that the provider sends restarts this limit and the next. */
   firstTokenMs: number;
-  betweenTokensMs: number;
+  silenceMs: number;
   totalMs: number;
 }
 
@@ -83,10 +83,7 @@ export function classifyFailure(error: unknown): FailureClass {
 type ProviderCallClock = ReturnType<typeof startProviderCallClock>;
 
 /** Time limits of one provider call: first token, silence behind it, total. */
-export function startProviderCallClock(
-  outer: AbortSignal,
-  { firstTokenMs, betweenTokensMs, totalMs }: ProviderCallTimes,
-) {
+export function startProviderCallClock(outer: AbortSignal, { firstTokenMs, silenceMs, totalMs }: ProviderCallTimes) {
   const controller = new AbortController();
   const abortAfter = (ms: number, what: string) =>
     setTimeout(() => {
@@ -109,7 +106,7 @@ export function startProviderCallClock(
     /** The first text has arrived. */
     begin(): void {
       clearTimeout(silence);
-      silence = abortAfter(betweenTokensMs, 'further byte');
+      silence = abortAfter(silenceMs, 'further byte');
     },
     /** The answer is complete: what follows, such as the last verdict, does not count as the provider's time. */
     rest(): void {
@@ -144,7 +141,7 @@ export interface ProviderCallInput {
   /** Silence before the first text after which a provider counts as hung. */
   firstTokenMs: number;
   /** Silence behind the first text after which a provider counts as hung. */
-  betweenTokensMs: number;
+  silenceMs: number;
   openWindow: OpenWindow;
   /** See ProviderCall. */
   scheduleRead?: ProviderCall['scheduleRead'];

@@ -91,12 +91,15 @@ export interface HttpCall {
 export class NetworkError extends Error {
   override readonly name = 'NetworkError';
   readonly code: string;
+  /** The provider may have begun to work. */
+  readonly wasSent: boolean;
 
-  constructor(cause: unknown) {
+  constructor(cause: unknown, wasSent: boolean) {
     const code = errorCodeOf(cause);
     // Not the fault's own text, which may be anything.
     super(`The connection failed (${code === '' ? 'no code' : code})`, { cause });
     this.code = code;
+    this.wasSent = wasSent;
   }
 }
 

@@ -209,7 +209,7 @@ function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): 
     onOver(status, error) {
       end();
       if (error === undefined) resolve(status);
-      else reject(new NetworkError(error));
+      else reject(new NetworkError(error, sent !== undefined));
     },
     onThrown: close,
   });

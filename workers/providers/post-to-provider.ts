@@ -120,13 +120,13 @@ function refusalOf({ status, header }: HttpHead, body: string): ProviderError {
 }
 
 /** Network failures and cut bodies are the provider's fault. Aborts, and what a sink throws, pass unchanged. */
-function toProviderError(error: unknown, signal: AbortSignal, hasAnswered: boolean): unknown {
+function toProviderError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof BodyTooLargeError) return new OversizedError(error);
   if (!(error instanceof NetworkError)) return error;
   const fault = error.code === 'UND_ERR_CONNECT_TIMEOUT' ? 'silent' : 'transient';
   const code = error.code === '' ? 'no code' : error.code;
-  const details = { isRefusal: !hasAnswered, cause: error };
+  const details = { isRefusal: !error.wasSent, cause: error };
   return new ProviderError(fault, `The connection to the provider failed (${code})`, details);
 }
 
@@ -183,7 +183,7 @@ export async function postToProvider(
     // If the body of a refusal is too large or cut off, the status alone counts.
     if (refused !== undefined && (isWhole || !call.signal.aborted))
       throw refusalOf(refused, isWhole ? reply.text() : '');
-    if (!isWhole) throw toProviderError(error, call.signal, reader !== undefined);
+    if (!isWhole) throw toProviderError(error, call.signal);
   } finally {
     clearTimeout(timer);
   }

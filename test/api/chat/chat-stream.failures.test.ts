@@ -19,7 +19,7 @@ const PING_MS = 1_500;
 const BETWEEN_TOKENS_MS = 300;
 
 describe('a stream that fails', () => {
-  const service = useService({ workers: 0, relayTimes: { pingMs: PING_MS }, betweenTokensMs: BETWEEN_TOKENS_MS });
+  const service = useService({ workers: 0, relayTimes: { pingMs: PING_MS }, silenceMs: BETWEEN_TOKENS_MS });
   beforeAll(async () => {
     await service.setProvider({ max_retries: 0, first_token_timeout_ms: 5_000 });
     await service.startWorker();

@@ -6,7 +6,7 @@ import { openStream } from '../../support/stream-client.ts';
 import { useService } from '../../support/use-service.ts';
 
 describe('POST /chat/stream', () => {
-  const service = useService({ betweenTokensMs: 1_000 });
+  const service = useService({ silenceMs: 1_000 });
   afterEach(() => {
     service.provider.restore();
   });

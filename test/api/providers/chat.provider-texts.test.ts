@@ -24,7 +24,7 @@ const PROTOCOLS = [
   ['Anthropic’s', 'oloid'],
 ] as const;
 
-const service = useService({ workers: 0, betweenTokensMs: 300 });
+const service = useService({ workers: 0, silenceMs: 300 });
 const { say } = useTwoProtocols(service);
 afterEach(() => service.resetBreakers());
 

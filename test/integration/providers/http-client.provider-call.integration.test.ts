@@ -30,7 +30,7 @@ describe('the connection of a provider call', () => {
       firstTokenTimeoutMs: 5_000,
       maxRetries: 0,
     };
-    const ready = readyCall({ provider, firstTokenMs, betweenTokensMs: 200 });
+    const ready = readyCall({ provider, firstTokenMs, silenceMs: 200 });
     texts = ready.texts;
     return ready;
   }

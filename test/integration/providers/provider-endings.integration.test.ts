@@ -241,14 +241,22 @@ describe('a right answer with one deformation', () => {
         expect(onBytes).toHaveBeenCalledTimes(1);
       });
 
+      const callAt = (url: string) =>
+        readEvents((sink) =>
+          createAdapters(http)[protocol].generate(providerOf(protocol, `${url}/v1`), callOf({ stream }), sink),
+        );
+
       it('is none where there is no content', async () => {
         server.answer((res) => res.writeHead(204).end());
-        const call = callOf({ stream });
 
-        const { failure } = await readEvents((sink) =>
-          createAdapters(http)[protocol].generate(providerOf(protocol, `${server.url}/v1`), call, sink),
-        );
-        expect(failure).toMatchObject({ fault: 'transient' });
+        expect((await callAt(server.url)).failure).toMatchObject({ fault: 'transient' });
+      });
+
+      it('may cost where the connection is cut before it; a provider that is not reached has done nothing', async () => {
+        server.answer((res) => res.socket?.resetAndDestroy());
+
+        expect((await callAt(server.url)).failure).toMatchObject({ fault: 'transient', isRefusal: false });
+        expect((await callAt('http://127.0.0.1:1')).failure).toMatchObject({ fault: 'transient', isRefusal: true });
       });
 
       it.each([[[CONTINUE]], [[PROCESSING]], [[HINTS, CONTINUE]], [[CONTINUE + CONTINUE]]])(

@@ -33,7 +33,7 @@ function open(
       settle: () => Promise.resolve(),
     }),
     events: createEventBus(() => undefined),
-    betweenTokensMs: 5_000,
+    silenceMs: 5_000,
     slowAnswerMs: 5_000,
     clock: { now: Date.now },
     log: createRecordingLog(),

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { firstTokenLimit, startProviderCallClock } from '../../../../workers/pipeline/run-provider-call.ts';
 import { listenersOf } from '../../../support/signals.ts';
 
-const TIMES = { firstTokenMs: 100, betweenTokensMs: 50, totalMs: 1_000 };
+const TIMES = { firstTokenMs: 100, silenceMs: 50, totalMs: 1_000 };
 
 it.each([
   [0, 15_000],

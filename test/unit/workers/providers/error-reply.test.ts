@@ -78,7 +78,7 @@ describe('an error status whose body knows better', () => {
 
 describe('a host that cannot be reached', () => {
   it('is silent, and has done no work', async () => {
-    const post = () => Promise.reject(new NetworkError({ code: 'UND_ERR_CONNECT_TIMEOUT' }));
+    const post = () => Promise.reject(new NetworkError({ code: 'UND_ERR_CONNECT_TIMEOUT' }, false));
     const http = { post, close: () => Promise.resolve() };
     const call = { endpoint: createEndpoint('http://a/', {}), body: '', signal: new AbortController().signal };
 

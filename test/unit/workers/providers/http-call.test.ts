@@ -15,7 +15,7 @@ it.each([
   ['none where there is no field', new Error('It failed'), ''],
   ['none where it is no error', undefined, ''],
 ])('a network fault has a code that can be looked up: %s', (_what, cause, code) => {
-  const error = new NetworkError(cause);
+  const error = new NetworkError(cause, false);
   expect(error.code).toBe(code);
   expect(error.message).toBe(`The connection failed (${code === '' ? 'no code' : code})`);
 });
@@ -23,5 +23,5 @@ it.each([
 it('a network fault that is its own cause ends', () => {
   const fault = new Error('It failed');
   fault.cause = fault;
-  expect(new NetworkError(fault).code).toBe('');
+  expect(new NetworkError(fault, false).code).toBe('');
 });
