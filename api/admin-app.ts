@@ -51,7 +51,8 @@ export type AdminDeps = AdminEndpointDeps & {
 
 const setSafeHeaders: Step = (_req, res) => {
   res.setHeader('X-Content-Type-Options', 'nosniff');
-  res.setHeader('Referrer-Policy', 'no-referrer');
+  // With `no-referrer` a browser names no origin of its own forms, which assertSameOrigin asks for.
+  res.setHeader('Referrer-Policy', 'same-origin');
   res.setHeader('Cache-Control', 'no-store');
 };
 

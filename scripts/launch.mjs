@@ -96,7 +96,9 @@ async function buildConsoleIfDue(args) {
 
 /** The types of both APIs, for `parley` and the console: the compiler and ESLint need them, the programs do not. */
 async function typesIfDue() {
-  const isDue = !['scripts/admin-api.d.ts', 'console/public-api.d.ts'].every((made) => isFresh(made, 'api', 'shared'));
+  const isDue = !['scripts/admin-api.d.ts', 'console/public-api.d.ts'].every((made) =>
+    isFresh(made, 'api', 'shared', 'scripts'),
+  );
   return isDue ? script('scripts/config-docs.ts', ['types']) : 0;
 }
 

@@ -54,9 +54,9 @@ async function driveAll({ supervisor, dataDir }: SupervisedTask): Promise<number
     print,
   });
   const ledger = await openLedger(mongo.uri);
+  supervisor.defer('the ledger', ledger.close);
   await ledger.waitFor(tenantId, driven.records.length, supervisor.signal);
   const sum = await ledger.sum(tenantId);
-  await ledger.close();
   const { balance } = (await service.admin.find(`/admin/v1/tenants/${tenantId}`)) ?? {};
   const checks = await checkDrive(provider.url, driven, { ...sum, fallenMicro: toMicro(CREDITS - Number(balance)) });
   for (const { passed, text } of checks) print(`${passed ? 'PASS' : 'FAIL'}  ${text}`);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -28,8 +28,8 @@ export interface WaitOptions {
 const POLL_MS = 200;
 /** How long another process may take for its own look at the file. */
 const BUSY_MS = 5_000;
-/** SQLite's code for a file of another format. */
-const NOT_A_DATABASE = 26;
+/** SQLite's codes for a damaged file and for one of another format, as of earlier versions. */
+const UNREADABLE: ReadonlySet<unknown> = new Set([11, 26]);
 
 export class LockHeldError extends Error {
   override readonly name = 'LockHeldError';
@@ -60,8 +60,13 @@ export function acquireLock(file: string): LockFile {
       replaceOwner(file, () => ownerOf(pid));
     },
     release: () => {
-      if (isHeld && existsSync(file)) replaceOwner(file, () => undefined);
+      if (!isHeld) return;
       isHeld = false;
+      try {
+        if (existsSync(file)) replaceOwner(file, () => undefined);
+      } catch {
+        // The disk may be full. An owner that has ended counts for nothing.
+      }
     },
   };
 }
@@ -105,12 +110,11 @@ function replaceOwner(file: string, decide: (owner: Owner | undefined) => Owner 
     db.exec('COMMIT');
     return next;
   } catch (error) {
-    if (!(error instanceof Error && 'errcode' in error && error.errcode === NOT_A_DATABASE)) throw error;
+    if (!(error instanceof Error && 'errcode' in error && UNREADABLE.has(error.errcode))) throw error;
+    throw new Error(`${file} cannot be read; end what uses its folder, and remove it`, { cause: error });
   } finally {
     db.close();
   }
-  rmSync(file, { force: true });
-  return replaceOwner(file, decide);
 }
 
 const ownerOf = (pid: number): Owner => ({ pid, startedAt: startTimeOf(pid) });

@@ -110,11 +110,12 @@ function toUsage(value: unknown): ReportedUsage | undefined {
   const written = partOf(value, PROMPT, 'cache_write_tokens', 'cache_creation_tokens') || writtenBeside;
   const reasoning = partOf(value, COMPLETION, 'reasoning_tokens');
   const unexplained = (tokenCount(value['total_tokens']) ?? NaN) - prompt - completion;
-  const unnamed = reasoning === 0 && unexplained > 0 ? unexplained : 0;
+  const cachedBeside = cached > prompt ? cached : 0;
+  const unnamed = reasoning === 0 && unexplained > cachedBeside ? unexplained - cachedBeside : 0;
   const ofPrompt = [0, cached, written, cached + written];
   const ways = ofPrompt.flatMap((beside) => [[beside, 0] as const, [beside, reasoning] as const]);
   const [promptBeside, reasoningBeside] = ways.find((beside) => beside[0] + beside[1] === unexplained) ?? [
-    cached > prompt ? cached : 0,
+    cachedBeside,
     reasoning > completion ? reasoning : unnamed,
   ];
   return withKinds(

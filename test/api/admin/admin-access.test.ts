@@ -92,6 +92,8 @@ describe('pages', () => {
     const asked = await request(admin.app).get(link).set('Accept', HTML);
     const form = await request(admin.app).get(String(asked.headers['location']));
     const actionIn = ({ text }: { text: string }) => /action="([^"]+)"/.exec(text)?.[1] ?? '';
+    // With `no-referrer` a browser would say that its own form has no origin.
+    expect(form.headers['referrer-policy']).toBe('same-origin');
     const wrong = await request(admin.app).post(actionIn(form)).type('form').send({ token: 'wrong' });
     expect(wrong.status).toBe(401);
 

@@ -50,10 +50,13 @@ describe('a lock file', () => {
     expect(lockHolder(file)).toBe(process.platform === 'linux' ? undefined : process.pid);
   });
 
-  it.each(['', 'no database'])('that is damaged (%j) counts for nothing', async (content) => {
-    const file = join(folder.path, 'damaged.lock');
-    await writeFile(file, content);
+  it("that is empty counts for nothing; one of another format is nobody's to take", async () => {
+    const file = join(folder.path, 'foreign.lock');
+    await writeFile(file, '');
     acquireLock(file).release();
+    await writeFile(file, '{"pid":1,"startedAt":""}');
+    for (const act of [acquireLock, lockHolder])
+      expect(() => act(file)).toThrow(`${file} cannot be read; end what uses its folder, and remove it`);
   });
 
   it('left by a dead process goes to exactly one of many that want it at once', async () => {

@@ -108,6 +108,11 @@ describe('usage', () => {
     ['cache writes on top', { total_tokens: 1_053, cache_creation_input_tokens: 1_024 }, [1_044, 9, 0, 0, 1_024]],
     ['reasoning in the total alone, as Google counts it', { total_tokens: 122 }, [20, 102, 93]],
     ['cached tokens inside, and reasoning in the total', { total_tokens: 122, ...cached(16) }, [20, 102, 93, 16]],
+    [
+      'cached tokens on top, and reasoning in the total',
+      { total_tokens: 1_099, ...cached(1_000) },
+      [1_020, 79, 70, 1_000],
+    ],
     ['reasoning inside, in a total that nothing explains', { total_tokens: 500, ...details(5) }, [20, 9, 5]],
     ['a total that is too small', { total_tokens: 9 }, [20, 9]],
   ])(
