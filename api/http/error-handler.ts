@@ -103,16 +103,19 @@ function setRetryHeaders(res: Response, error: ServiceError): void {
   if (error.isFinal || (retryAfter ?? 0) > RETRY_WITHIN_SECONDS) res.setHeader('X-Should-Retry', 'false');
 }
 
+const REMAINING = 'X-RateLimit-Remaining-Requests';
+const RESET = 'X-RateLimit-Reset-Requests';
+
 /**
  * A refusal by another limit than the key's own, such as the tenant's ceiling: the headers describe the limit that
  * binds. A client that spreads its calls by them would go on at once otherwise.
  */
 function setBindingLimit(res: Response, { code, retryAfterSeconds }: ServiceError): void {
   if (code !== 'rpm_exceeded' || retryAfterSeconds === undefined) return;
-  const resetSeconds = res.getHeader('X-RateLimit-Reset-Requests');
+  const [remaining, resetSeconds] = [REMAINING, RESET].map((name) => res.getHeader(name));
   if (resetSeconds === undefined) return;
-  res.setHeader('X-RateLimit-Remaining-Requests', 0);
-  res.setHeader('X-RateLimit-Reset-Requests', Math.max(Number(resetSeconds), retryAfterSeconds));
+  res.setHeader(REMAINING, 0);
+  res.setHeader(RESET, Math.max(remaining === 0 ? Number(resetSeconds) : 0, retryAfterSeconds));
 }
 
 /** Answers with the uniform error object; the last handler of an app. */

@@ -119,7 +119,7 @@ export function serveEndpoints<Deps>(
       send(res, await handle({ req, res, requestId, principal, actor: { tenantId, mode, id, requestId } }, deps));
     };
     const replayed: Handlers = isReplayed ? [guards.replay(familyOf(endpoint)), answer] : [answer];
-    const known = [guards.authenticate, ...(scopes === 'any' ? [] : [requireScope(...scopes)])];
+    const known = [guards.authenticate, requireScope(scopes)];
     // A body may take minutes, in which its key is revoked or narrowed; admission sees that itself.
     const stillKnown = body !== undefined && count === 'request' ? known : [];
     const before = [

@@ -128,7 +128,12 @@ function create({ tls: { certFile, keyFile } = {}, keepAliveMs, headersMs = HEAD
   };
   if (certFile === undefined || keyFile === undefined) return createServer(options);
   try {
-    return createTlsServer({ ...options, cert: readFileSync(certFile), key: readFileSync(keyFile) });
+    return createTlsServer({
+      ...options,
+      handshakeTimeout: headersMs,
+      cert: readFileSync(certFile),
+      key: readFileSync(keyFile),
+    });
   } catch (cause) {
     throw new Error('The certificate cannot be used; check TLS_CERT_FILE and TLS_KEY_FILE.', { cause });
   }

@@ -1,6 +1,12 @@
 import Joi from 'joi';
 
-import { listQuerySchema, pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
+import {
+  listQuerySchema,
+  pageOf,
+  parseListQuery,
+  toListPage,
+  unknownCursor,
+} from '../../../shared/contracts/list-page.ts';
 import type { ListQuery } from '../../../shared/contracts/list-page.ts';
 import { isPayable } from '../../../shared/domain/pricing.ts';
 import { overseenBy } from '../../../shared/contracts/space.ts';
@@ -85,6 +91,7 @@ const listPurchases = defineEndpoint({
   answers: { 200: json('A page of purchases.', purchaseResource.listSchema) },
   examples: { newest: { query: { limit: 5 }, status: 200, answer: exampleList(purchaseResource.example) } },
   async handle({ principal, query }, { purchases }: BillingDeps) {
+    if (!mayBuy(principal) && query.after !== undefined) throw unknownCursor();
     const rows = mayBuy(principal) ? await purchases.list(principal.tenantId, query) : [];
     return ok(toListPage(rows, query.limit, purchaseResource.of));
   },

@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-import { storedText, textUpTo } from '../../../shared/contracts/chat-request.ts';
+import { storedText } from '../../../shared/contracts/chat-request.ts';
 import { WEBHOOK_EVENT_TYPES, isWebhookEventType } from '../../../shared/contracts/webhook-events.ts';
 import type { WebhookEventType } from '../../../shared/contracts/webhook-events.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
@@ -20,7 +20,7 @@ const URL_CHARACTERS_MAX = 2_048;
 const DESCRIPTION_CHARACTERS_MAX = 500;
 
 const fields = {
-  url: textUpTo(URL_CHARACTERS_MAX).description(
+  url: storedText(URL_CHARACTERS_MAX).description(
     'Where events are posted to: https, and a host on the public Internet.',
   ),
   events: Joi.array()

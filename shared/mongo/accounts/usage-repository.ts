@@ -109,8 +109,9 @@ export function createUsageRepository(connection: Connection) {
 
     /** Single requests by the time they were booked; one row more than the limit. The cursor is a request's id. */
     async requests(space: SearchedSpace, filter: UsageFilter, { after, ...query }: ListQuery): Promise<LedgerRow[]> {
-      if (isElsewhere(space, filter)) return [];
-      if (after !== undefined && !REQUEST_ID.test(after)) throw unknownCursor();
+      const isNowhere = isElsewhere(space, filter);
+      if (after !== undefined && (isNowhere || !REQUEST_ID.test(after))) throw unknownCursor();
+      if (isNowhere) return [];
       const cursor = after === undefined ? {} : { after: ledgerIdOf(after) };
       const charged = { type: 'usage', refunded: { $exists: false }, ...filterOf(filter), ...inSpace(space) } as const;
       return listRows(ledger, charged, { ...query, ...cursor });

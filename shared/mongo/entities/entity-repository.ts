@@ -180,7 +180,7 @@ function createEntityChanges(entities: Model<EntityRow>, room: ReturnType<typeof
     toUpdate: () => object,
   ): Promise<Entity | undefined> {
     const isMore = Object.values(changes).some((value) => typeof value === 'string');
-    if (isMore) await room.assertFree(space);
+    if (isMore) await room.assertFree(space, false);
     const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
     const before = await entities.findOneAndUpdate(filter, toUpdate(), { projection: WITHOUT_MESSAGES }).lean();
     const after = before === null ? undefined : await find(space, entityId);

@@ -45,11 +45,12 @@ export function createEntityRoom(connection: Connection, most = ENTITIES_MAX) {
   const idOf = ({ tenantId, mode }: Space) => `${tenantId} ${mode}`;
 
   return {
-    /** Throws `conflict` if the space is full. */
-    async assertFree(space: Space): Promise<void> {
+    /** Throws `conflict` if the space has no room for a new entity, or for more text of one that it has. */
+    async assertFree(space: Space, isNew = true): Promise<void> {
       const row = await counts.findById(idOf(space)).lean();
-      if (row === null || (row.entities < most.entities && row.bytes < most.bytes)) return;
-      const what = row.entities < most.entities ? 'as much text of entities' : 'as many entities';
+      const isCrowded = isNew && row !== null && row.entities >= most.entities;
+      if (row === null || (!isCrowded && row.bytes < most.bytes)) return;
+      const what = isCrowded ? 'as many entities' : 'as much text of entities';
       throw new ServiceError('conflict', `The account has ${what} as it may; delete entities that are not needed.`, {
         param: 'entity_id',
       });

@@ -253,6 +253,9 @@ describe('GET /billing/transactions', () => {
       status: 400,
       param: 'type',
     });
+    const test = await service.startTenant({ key: { mode: 'test' } });
+    for (const path of ['/billing/purchases?after=any', '/usage/requests?mode=live&after=any'])
+      expect(refusalOf(await apiOf(service, test.key)('get', path))).toMatchObject({ status: 400, param: 'after' });
     const [foreign] = await transactionsOf(service, other);
     const stolen = await api('get', `/billing/transactions?after=${foreign?.id ?? ''}`);
     expect(refusalOf(stolen)).toMatchObject({ status: 400, param: 'after' });

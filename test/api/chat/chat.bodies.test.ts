@@ -173,6 +173,7 @@ describe('a costly body', () => {
     const upload = await postLines(service, tenant.key, itemsOf(1));
     expect(refusalOf(upload)).toMatchObject(full);
     expect(Number(upload.headers['x-ratelimit-reset-tokens'])).toBeGreaterThan(0);
+    expect(upload.headers['x-ratelimit-reset-requests']).toBe(upload.headers['retry-after']);
     const { status, headers } = await postChat(service.app, tenant.key, kept);
     expect([status, headers['x-ratelimit-remaining-requests']]).toEqual([200, '58']);
     expect((await postChat(service.app, tenant.key, chatOf('Hi')).set('Idempotency-Key', 'small')).status).toBe(200);

@@ -57,10 +57,11 @@ describe.each(ENDPOINT_NAMES)('%s', (name) => {
   });
 
   it('is 403 for a suspended tenant', async () => {
-    expect(refusalOf(await call(service, name, { key: suspended.key, values: resources }))).toMatchObject({
-      status: 403,
-      code: 'account_suspended',
-    });
+    const refused = { status: 403, code: 'account_suspended' };
+    expect(refusalOf(await call(service, name, { key: suspended.key, values: resources }))).toMatchObject(refused);
+    // The flag in Redis is gone a day later.
+    await service.redis.del(service.keyspace.shard(0).blocked(suspended.tenantId));
+    expect(refusalOf(await call(service, name, { key: suspended.key, values: resources }))).toMatchObject(refused);
   });
 });
 

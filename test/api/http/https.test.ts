@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import { createServer as createTlsServer, request as requestTls } from 'node:https';
+import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 
@@ -173,9 +175,12 @@ describe('behind nobody who is trusted', () => {
     const { port } = probe.address() as AddressInfo;
     await new Promise((resolve) => probe.close(resolve));
 
-    await serve(service.express, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0, tls: TLS }, closer);
+    const options = { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0, tls: TLS, headersMs: 500 };
+    await serve(service.express, options, closer);
 
     expect((await postOverTls(port)).status).toBe(401);
+    // One that says nothing holds its place no longer than a request's head may take.
+    await once(connect(port, '127.0.0.1'), 'close');
     await closer.close();
   });
 });

@@ -59,6 +59,7 @@ describe('POST /webhooks', () => {
     ['no address', { url: 'receiver' }, 'url', /must be an absolute URL\.$/],
     ['no text', { url: 5 }, 'url', /url/],
     ['half a surrogate pair', { description: '\ud800' }, 'description', /half a surrogate pair/],
+    ['half a pair in its address', { url: `${URL}\ud800` }, 'url', /half a surrogate pair/],
     ['an unknown field', { secret: 'mine' }, 'secret', /secret/],
   ])('POST /webhooks refuses %s', async (_what, fields, param, sentence) => {
     const refusal = refusalOf(await api('post', '/webhooks', { url: URL, events: ['ping'], ...fields }));

@@ -140,6 +140,7 @@ describe('the entities of a space', () => {
 
     await expect(make('three')).rejects.toEqual(full);
     await expect(few.put(space('live'), 'three', {}, 1)).rejects.toEqual(full);
+    expect(await few.update(space('live'), 'one', { name: 'Ada' })).toMatchObject({ name: 'Ada' });
     expect(await make('three', 'test')).toBe(true);
     await few.remove(space('live'), 'two', moment(2), mayCome);
     expect(await make('three')).toBe(true);
