@@ -30,7 +30,7 @@ import { createConsoleRoute } from './resources/console-route.ts';
 import { createQueuesBoard, sayErrors } from './admin/queues/board.ts';
 import type { BoardQueues } from './admin/queues/board.ts';
 
-/** Idempotency-Keys belong to the tenant of the path, whose deletions find their answers, or to none. */
+/** An Idempotency-Key belongs to the tenant of the path, so that the tenant's deletion finds its answer; or to none. */
 const spaceOf = ({ req }: Response): Space => ({ tenantId: String(req.params['tenantId'] ?? 'none'), mode: 'live' });
 
 export type AdminDeps = AdminEndpointDeps & {
@@ -45,7 +45,6 @@ export type AdminDeps = AdminEndpointDeps & {
   metricsAccess: MetricsAccess;
   refusals: Pick<RefusalWatch, 'note'>;
   metrics: { contentType: string; render(): Promise<string> };
-  /** The answer of `GET /health/deep`. */
   deepHealth(): Promise<object>;
 };
 

@@ -54,7 +54,7 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps
 /** Headers a page of another origin may read: all that mean something to a client. */
 const EXPOSED_HEADERS = ['Allow', ...[UNIFORM_HEADERS, TOKEN_HEADERS, RESPONSE_HEADERS].flatMap(Object.keys)];
 
-/** A preflight has no key and ends in `cors`. Like every answer it names the limit, but without a look-up. */
+/** A preflight has no key and ends in `cors`. Like every answer it names the limit, but looks nothing up. */
 const describePreflight: RequestHandler = (req, res, next) => {
   if (req.method === 'OPTIONS') setAddressHeaders(res);
   next();
@@ -70,7 +70,6 @@ const forbidSniffing: Step = (_req, res) => {
   res.setHeader('X-Content-Type-Options', 'nosniff');
 };
 
-/** Sets the limit headers of a caller without a key. */
 const describeAddress: RequestHandler = (_req, res, next) => {
   setAddressHeaders(res);
   next();
@@ -89,7 +88,6 @@ function createMeasure({ requests, duration }: IngressMetrics): Step {
   };
 }
 
-/** Health paths, as Express matches them. */
 const HEALTH_PATH = /^\/health\/(live|ready)\/?$/i;
 
 /** Health checks may come over plain HTTP. */
@@ -129,7 +127,7 @@ function createIdentifyBadPath(identify: RequestHandler): ErrorRequestHandler {
   };
 }
 
-/** Served until the ingress has all it needs, so that a probe of life passes and a caller gets a typed 503. */
+/** Served until the ingress has all it needs, so that a liveness probe passes and a caller gets a typed 503. */
 export function createStartingApp({ serving, log }: Pick<AppDeps, 'serving' | 'log'>): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag');

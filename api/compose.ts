@@ -50,10 +50,9 @@ import { openCompliance } from './resources/compliance/compliance-jobs.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
 import type { IngressWebhooks } from './resources/webhooks/open-webhooks.ts';
 
-/** Events of an ingress; metrics and log listen. */
 interface IngressEvents extends AdmissionEvents, BreakerEvents, RelayEvents {}
 
-/** The event bus of this process, with its metrics and its log already listening. */
+/** Metrics and log already listen to it. */
 function createIngressEvents(metrics: IngressMetrics, log: Logger): EventBus<IngressEvents> {
   const events = createEventBus<IngressEvents>((name, error) => {
     log.error(`A listener of ${name} failed.`, { error });
@@ -79,7 +78,6 @@ export interface IngressComposeOptions {
   /** Tests give each file its own. */
   namespace?: string;
   relayTimes?: RelayTimes;
-  /** Where Stripe's API is. */
   stripeApiUrl?: string;
 }
 
@@ -100,7 +98,7 @@ async function openAuthentication({ config, clock, closer, mongo, subscriber }: 
   return { authenticate, principals };
 }
 
-/** Where credits are bought: undefined, both, where nothing is sold. */
+/** Both are undefined where nothing is sold. */
 async function openSales(
   parts: IngressParts,
   webhooks: IngressWebhooks,
@@ -119,7 +117,7 @@ async function openSales(
   return { payment: opened.payment, paymentRoute };
 }
 
-/** The relay, and what is measured; the metrics count the relay's readers. */
+/** Opened together, because the metrics count the relay's readers. */
 async function openRelayAndMetrics(parts: IngressParts) {
   const { config, log, memory, redis, pingMongo, shardDirectory } = parts;
   const readiness = createReadiness({ redis: () => redis.ping(), mongo: pingMongo });
@@ -162,7 +160,6 @@ async function openAccess(parts: IngressParts) {
   return { guards, follow, moveTenant };
 }
 
-/** Settings and stores of the administration only. */
 function openAdministration({ config, redis, keyspace }: IngressParts, events: EventBus<IngressEvents>) {
   return {
     adminTokens: adminTokensOf(config.admin),
@@ -190,7 +187,7 @@ function openLife(parts: IngressParts, serving: Serving, hub: RelayHub) {
       beat();
     },
     untilWorkersKnow: () => untilWorkersKnow(processes, serving, log),
-    /** Tells everybody whose answer is still open where it goes on; complete requests by a 503, streams by a comment. */
+    /** Tells every client of an open answer where it goes on: complete requests by a 503, streams by a comment. */
     stopWaiting: () => {
       const count = countWaiting(stopping.signal);
       if (count > 0)

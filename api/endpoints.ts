@@ -45,7 +45,6 @@ export const ENDPOINTS = {
 
 export type EndpointName = keyof typeof ENDPOINTS;
 
-/** Dependencies of all handlers. */
 export type EndpointDeps = ChatDeps &
   ChatRequestsDeps &
   ChatRequestListDeps &

@@ -34,8 +34,8 @@ await runProcess({
     const starting: RequestListener = createStartingApp({ serving, log });
     const listening = { host, keepAliveMs: keepAliveSeconds * 1000, tls: config.tls };
     /**
-     * At the end of the start, because a proxy that asks nobody for health sends requests as soon as the port is open. A
-     * start that has to wait opens it at once: a probe of life has to pass.
+     * Opened at the end of the start, because a proxy without health checks sends requests as soon as the port is open.
+     * A start that has to wait opens it at once, so that a liveness probe passes.
      */
     function openPort(): Promise<() => Promise<void>> {
       running.stop ??= open(

@@ -40,7 +40,7 @@ const REPORT_CALL_MS = 3_000;
 /** A batch moves megabytes: it stores a group of lines and deletes ten thousand at once. */
 const BULK_CALL_MS = 10_000;
 
-/** A book that Redis has lost would come with the tenant's next charge only, and without credits there is none. */
+/** A book that Redis has lost would return only with the tenant's next charge, and without credits there is none. */
 function withRecent(store: AccountStore, replayLog: ReplayLog): AccountStore {
   return {
     ...store,
@@ -58,10 +58,8 @@ function withRecentEnds(store: AdminAccessStore, replayLog: ReplayLog): AdminAcc
   };
 }
 
-/** Every part of the ingress uses some of these. */
 export type IngressParts = Awaited<ReturnType<typeof openStores>>;
 
-/** Everything that the ingress reads from and writes to the two stores, by the name that its readers use. */
 export async function openStores(parts: ProcessParts) {
   const { config, keyspace, redis, replayLog, cipher, mongo, closer, requestTimeoutMs, retentionMs } = parts;
   const { limits, queue } = config;

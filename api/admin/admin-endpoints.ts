@@ -52,7 +52,6 @@ export const ADMIN_ENDPOINTS = {
   ...credentialsEndpoints,
 };
 
-/** Dependencies of all handlers. */
 export type AdminEndpointDeps = TenantsDeps &
   TenantComplianceDeps &
   KeysDeps &

@@ -57,8 +57,7 @@ async function bookCredits(
 ): Promise<{ entry: LedgerRow; isRepeated: boolean }> {
   async function publish(book: LedgerBalance): Promise<void> {
     try {
-      // Read after the booking: if the tenant is being moved, the ledger balance must reach the shard on which the tenant ends
-      // up.
+      // Read after the booking: a tenant being moved needs its balance on the shard where it ends up.
       const tenant = await findTenant(deps.tenants, tenantId);
       await deps.accountStore.publishBalance(tenant.shard, tenantId, book);
     } catch (error) {

@@ -50,7 +50,6 @@ const ADMIN_VIEW = {
   },
 } as const satisfies UsageView;
 
-/** An answer in JSON, and in CSV for callers that ask for it. */
 const tabular = (description: string, schema: JsonSchema): Answer => ({
   description,
   content: {
@@ -69,7 +68,6 @@ function reply(req: Request, res: Response, body: object, rows: () => readonly o
   return SENT;
 }
 
-/** The results of a page's buckets, each with its bucket's times. */
 function rowsOf({ data }: ReturnType<typeof toUsageResource>): object[] {
   return data.flatMap(({ start_time, end_time, results }) =>
     results.map((result) => ({ start_time, end_time, ...result })),

@@ -71,13 +71,11 @@ export interface AcceptDeps {
 /** A call as its route knows it, apart from the body. */
 export interface AcceptRoute {
   endpoint: ChatRoute;
-  /** The caller reads the answer as it is generated. */
   stream: boolean;
   /** The caller does not wait for the answer (`Prefer: respond-async`). */
   async?: boolean;
-  /** `Idempotency-Key` as it was sent. */
   idempotencyKey?: string | undefined;
-  /** Which try of a call this is, where the client says so; an `Idempotency-Key` wins. */
+  /** The number of this try, where the client says it; an `Idempotency-Key` wins. */
   tries?: number | undefined;
 }
 
@@ -88,7 +86,6 @@ export interface Accepted<R> {
   replayed: boolean;
 }
 
-/** Brings the answer back to the caller. */
 export interface Relay {
   close(): void;
   /** Closes the relay of a request that was not admitted, without notifying Redis. */
@@ -106,7 +103,6 @@ function headOf(envelope: RequestEnvelope): AnswerHead {
 /** The longest wait for the subscription to a shard's channel; only the first request of a shard has to wait. */
 const SUBSCRIBE_MS = 1_000;
 
-/** A call on its way in. */
 interface Call<R> {
   res: Response;
   route: AcceptRoute;
@@ -117,14 +113,12 @@ interface Call<R> {
   notFound: string | undefined;
 }
 
-/** A call's terms for admission, and the steps that follow it. */
 interface Prepared {
   asked: AdmissionCall;
-  /** The caller may ask for the answer later. */
   callerMayReturn: boolean;
-  /** MongoDB keeps the request until it has ended (see retention.ts). */
+  /** MongoDB keeps the request until it has ended. */
   hasIntent: boolean;
-  /** Size of a large intent, which counts in the minute in which the tenant's uploads may write; else 0. */
+  /** The size of a large intent, which counts against what the tenant may write in this minute; else 0. */
   pacedBytes: number;
 }
 
@@ -231,7 +225,6 @@ function watchReaders(
   }
 }
 
-/** Brings an admitted request into the queue. */
 async function begin<R extends Relay>(
   deps: AcceptDeps,
   decided: Decided<R>,
@@ -351,10 +344,7 @@ async function acceptOnShard<R extends Relay>(deps: AcceptDeps, call: Call<R>): 
   return handle(deps, { ...prepared, call, relay }, outcome);
 }
 
-/**
- * The fields that no target of the request's tier gets. Throws `invalid_request` if no target can serve the request: the
- * worker would find the same later.
- */
+/** Fields that no target of the tier gets. Throws `invalid_request` if none can serve it, before a worker finds out. */
 function unservedFields({ routing }: AcceptDeps, tier: Tier, { request }: ParsedChatBody): string[] {
   if (request.passed === undefined) return [];
   const table = routing.current();
@@ -367,8 +357,8 @@ export type Accept = ReturnType<typeof createAccept>;
 /**
  * Brings a valid chat body into the queue, for every chat route: opens the relay, admits the request, and does what the
  * verdict asks for. The relay opens before the job exists, so that it misses no event. A call that repeats an
- * Idempotency-Key joins the first call's request, whether that is running or has ended, and whether its answer is
- * complete or streamed. So does a try of a call whose client lost an earlier one.
+ * Idempotency-Key joins the first call's request, running or ended, complete or streamed; so does a try of a call whose
+ * client lost an earlier one.
  */
 export function createAccept(deps: AcceptDeps) {
   return async <R extends Relay>(

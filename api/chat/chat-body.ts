@@ -66,7 +66,6 @@ const UNSERVED_ON_CHAT: UnservedFields = {
   stop: inTheirForm(Joi.alternatives(Joi.valid('', null), Joi.array().items(Joi.valid('', null)))),
 };
 
-/** On those whose answer is complete. */
 export const UNSERVED_WITHOUT_STREAM: UnservedFields = {
   ...UNSERVED_ON_CHAT,
   stream: {
@@ -166,7 +165,7 @@ const PLAIN_FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /**
- * Whether a JSON body looks like most do. joi would accept it as it is, but takes ten times as long: a twentieth of a
+ * True for a body that looks like most do: joi would accept it as it is, but takes ten times as long, a twentieth of a
  * complete answer (docs/benchmarks/performance-log.md).
  */
 export function isPlainBody(input: unknown, known: ReadonlySet<string>): boolean {
@@ -175,7 +174,7 @@ export function isPlainBody(input: unknown, known: ReadonlySet<string>): boolean
   return true;
 }
 
-/** Checks a body against its schema. The result has the schema's type, and may still have unknown fields. */
+/** The result has the schema's type, and may still have unknown fields. */
 export function checkReadable<T>(
   schema: Joi.ObjectSchema<T>,
   input: unknown,

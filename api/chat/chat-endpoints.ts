@@ -116,7 +116,6 @@ export function createRespond(deps: RespondDeps) {
   // Neither is `async`, and their closures do not name `body`: a suspended function holds its arguments, and an answer
   // may take minutes.
   return {
-    /** The complete answer as JSON. */
     complete(req: Request, res: Response, body: ParsedChatBody, endpoint: ChatRoute = 'chat'): Promise<Sent> {
       // If nothing is kept, nobody could read the answer later. RFC 7240 lets a server ignore a preference.
       if (endpoint === 'chat' && wantsAsync(req) && !keepsNothing(principalOf(res)))

@@ -73,7 +73,6 @@ const seconds = Joi.string()
   .pattern(/^\d{1,11}$/)
   .messages({ ...ONCE, 'string.pattern.base': '{{#label}} must be Unix seconds' });
 
-/** Parameters of every list of ends. */
 export const LOG_PARAMETERS = {
   key_id: givenId('key', 'an API key').messages(ONCE).description('Only of this key.'),
   error_code: Joi.string()
@@ -89,7 +88,6 @@ export const TIER = Joi.string()
   .valid(...TIERS)
   .description('Only of this tier.');
 
-/** The field of the log that a parameter names. */
 const LOG_FIELDS = {
   tenant_id: 'tenantId',
   key_id: 'keyId',
@@ -103,12 +101,12 @@ const LOG_FIELDS = {
 } as const satisfies Record<string, keyof LogFilter>;
 type LogParameter = keyof typeof LOG_FIELDS;
 
-/** Reads the parameters that a list has of `LOG_FIELDS`, and no others: who may not see a field does not search by it. */
+/** Reads only the parameters in `own`: a caller that may not see a field must not search by it. */
 export function logQueryOf(
   own: Partial<Record<LogParameter, Joi.Schema>>,
 ): QueryRule<{ list: ListQuery; filter: LogFilter }> {
   const schema = Joi.object<Partial<Record<LogParameter, string>>>(own).unknown();
-  // Their names are ours.
+  // The type of `own` allows no other names.
   const names = Object.keys(own) as LogParameter[];
   return {
     schemas: [schema, listQuerySchema],

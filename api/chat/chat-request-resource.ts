@@ -26,7 +26,6 @@ import {
   usageSchema,
 } from './completion-schemas.ts';
 
-/** Unix seconds with milliseconds as decimals. */
 const moment = (description: string) => nullable(number(`${description}, in Unix seconds with milliseconds.`));
 
 const attemptSchema = object({

@@ -49,7 +49,7 @@ async function sendRequest(
   return SENT;
 }
 
-/** Whether a request has ended between the reading of its record and that of its events: the record is an old one then. */
+/** The record is an old one if the request ended between the reading of its record and that of its events. */
 function hasEndedMeanwhile({ state }: RequestRecord, entries: readonly StreamEntry[]): boolean {
   return state !== 'done' && entries.at(-1)?.terminal !== undefined;
 }
@@ -110,7 +110,7 @@ const cancelChatRequest = defineEndpoint({
       // The canceller gets the final status even with zero retention.
       return ended && { ...ended, isGone: false };
     });
-    // A Redis that comes back without the cancelling would else bring the request back, and run it.
+    // Otherwise a Redis that comes back without the cancelling would run the request again.
     const concludeCancelled = () => {
       if (record.status === 'cancelled') deps.intentStore.conclude(principal, requestId);
     };

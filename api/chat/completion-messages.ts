@@ -78,7 +78,6 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 /** Clients print fields that their user has not set as null, and lists that have nothing as empty. */
 const isUnset = (value: unknown) => (value ?? null) === null || (Array.isArray(value) && value.length === 0);
 
-/** Facts that the messages of a request give together. */
 interface Conversation {
   needs: Set<Capability>;
   /** The ids of the last message's calls of tools; and those of them that have no result yet, with the call's place. */
@@ -113,7 +112,6 @@ function checkFile({ file }: Json, param: string): void {
   if (!isText(data) || !DATA_URL.test(data)) refuse(`${param}.file.file_data`, 'must be the file as a data URL');
 }
 
-/** Parts that are not text: what they need, and their check. */
 const MEDIA: Readonly<Record<string, { needs: Capability; check: (part: Json, param: string) => void }>> = {
   image_url: { needs: 'images', check: checkImage },
   input_audio: { needs: 'audio', check: checkSound },

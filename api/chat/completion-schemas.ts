@@ -179,7 +179,6 @@ export const STREAM_EXAMPLE = [
   'id: 4\ndata: [DONE]\n\n',
 ].join('');
 
-/** The same on the route of OpenAI's clients. */
 export const COMPLETIONS_STREAM_EXAMPLE = STREAM_EXAMPLE.replaceAll(/^id: .*\n/gm, '');
 
 const streamText = (ids: string) =>

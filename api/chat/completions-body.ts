@@ -56,7 +56,7 @@ const toolSchema = Joi.object({
 
 interface PassedField {
   rule: Joi.Schema;
-  /** The value that a provider gets; undefined: it asks for nothing. As it came where this is absent. */
+  /** The value that a provider gets; undefined: it asks for nothing. Absent: the value as it came. */
   read?: (value: never) => unknown;
   /** The capability that a target must have. Absent: the field is left out where a target does not take it. */
   needs?: Capability;
@@ -114,8 +114,8 @@ const refusedFields: UnservedFields = {
 };
 
 /**
- * Where, how long and at whose price a request runs is the administrator's to say, not the caller's: providers and
- * gateways do not get these. They are named in `X-Ignored-Fields`.
+ * The administrator decides where, for how long and at whose price a request runs, so providers and gateways do not get
+ * these fields of a caller. `X-Ignored-Fields` names them.
  */
 const KEPT_BACK = words(
   'store service_tier models provider route plugins transforms fallbacks deployment_id api_base api_key ' +
@@ -157,13 +157,10 @@ const fields = { ...ownFields, ...Object.fromEntries(PASSED_FIELDS.map(([name, {
 const checkedFields = Object.fromEntries(Object.entries(fields).filter(([name]) => name !== 'messages'));
 const bodySchema = Joi.object<CompletionsBody>(checkedFields).unknown(true).required();
 const CHECKED_NAMES: ReadonlySet<string> = new Set(Object.keys(checkedFields));
-/** Those of ours, and those that no provider gets. */
+/** Our own fields, and those that no provider gets. */
 const NOT_PASSED: ReadonlySet<string> = new Set([...Object.keys({ ...fields, ...refusedFields }), ...KEPT_BACK]);
 
-/**
- * The body as it may come over the wire. Used only in the document; a test compares it with what `parseCompletionsBody`
- * accepts.
- */
+/** Used only in the document; a test compares it with what `parseCompletionsBody` accepts. */
 export const completionsWireSchema = Joi.object<CompletionsBody>({
   ...Object.fromEntries(Object.entries(checkedFields).map(([name, schema]) => [name, schema.allow(null)])),
   messages: messagesSchema,
@@ -214,7 +211,6 @@ function related(passed: Fields): Fields {
   return passed;
 }
 
-/** The fields for a provider of OpenAI's protocol. */
 function passedOf(body: Fields): Fields {
   const known = PASSED_FIELDS.flatMap(([name, { read }]) => {
     const given = body[name];
@@ -277,7 +273,7 @@ export function fieldUses(): string[][] {
   return [...own, ...passed, ...refused, ...kept].map(([name = '', ...row]) => [`\`${name}\``, ...row]);
 }
 
-/** Where a stream has its usage: OpenAI has it in a chunk of its own, and only if asked for. */
+/** OpenAI sends the usage in a chunk of its own, and only if asked for it. */
 function usagePlaceOf({ stream_options: options }: CompletionsBody): OpenAiForm['usage'] {
   switch (options?.include_usage ?? undefined) {
     case true:

@@ -85,10 +85,7 @@ function createIntentStore({ intents, conclude, clock, log }: IntentStoreDeps) {
   };
 }
 
-/**
- * Brings back to Redis what MongoDB keeps and Redis has expired or lost: answers, and requests that have not ended. So
- * readers need to read only from Redis.
- */
+/** Brings back to Redis what only MongoDB still has, answers and open requests; so readers read only from Redis. */
 export type RestoreFromMongo = ReturnType<typeof createRestoreFromMongo>;
 
 interface RestoreFromMongoDeps {
@@ -161,7 +158,6 @@ function createRestoreFromMongo({ answers, cache, intents, recover, retentionMs,
   };
 }
 
-/** Composes the parts that keep requests in MongoDB, and those that bring them back. */
 export function openDurableRequests(parts: RecoveryParts) {
   const { mongo, redis, keyspace } = parts;
   const intents = createRequestIntents(mongo);

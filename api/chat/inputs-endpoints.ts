@@ -19,7 +19,7 @@ import { COMPLETION_EXAMPLE, embeddingListSchema, moderationSchema } from './com
 /** OpenAI's own bounds. */
 const INPUTS_MAX = 2_048;
 const INPUT_TOKENS_MAX = 300_000;
-/** The last that stands for text, of the encoding cl100k_base, that of OpenAI's models for embeddings. */
+/** The last token that stands for text in cl100k_base, the encoding of OpenAI's models for embeddings. */
 const TOKEN_MAX = 100_255;
 const DIMENSIONS_MAX = 16_384;
 const MODEL_NAME_MAX = 256;

@@ -12,7 +12,7 @@ const PARAM = 'response_format.json_schema';
 const SCHEMA_PARAM = `${PARAM}.schema`;
 const NAME = /^[\w-]{1,64}$/;
 
-/** Those of OpenAI's page on structured outputs, but for the first two, which bound any schema. */
+/** OpenAI's limits on structured outputs, but for the first two, which bound any schema. */
 const LIMITS = {
   bytes: 256 * 1024,
   depth: 64,
@@ -109,8 +109,8 @@ const SHAPE_OF = new Map(
 );
 
 /**
- * Finds where a reference such as `#/$defs/step` leads in the same document; undefined: to no schema. Data hold none, nor do
- * lists of unknown keywords: the validator finds nothing in them.
+ * Finds the schema to which a reference such as `#/$defs/step` leads in the same document; undefined: none. Data hold
+ * none, nor do lists of unknown keywords: the validator finds nothing in them.
  */
 function targetOf(root: Json, ref: unknown): Json | undefined {
   if (ref === '#') return root;
@@ -138,7 +138,7 @@ function checkDepth(value: unknown, path: string, depth: number, isMap = false):
   }
 }
 
-/** Schemas that bear on the same value as this one. A way through them that does not end is a circle. */
+/** Refuses a way without an end through schemas that bear on the same value as this one. */
 function checkCircle(schema: Json, path: string, root: Json, ended: Set<Json>, steps = 0): void {
   if (ended.has(schema)) return;
   if (steps > LIMITS.depth)
@@ -153,7 +153,6 @@ function checkCircle(schema: Json, path: string, root: Json, ended: Set<Json>, s
   ended.add(schema);
 }
 
-/** Schemas directly inside of one. */
 function insideOf(schema: Json, path: string): [child: unknown, path: string][] {
   return Object.entries(schema).flatMap(([name, value]): [unknown, string][] => {
     const at = `${path}.${name}`;
@@ -194,7 +193,7 @@ function checkId(schema: Json, path: string, ids: Set<string>, isInside: boolean
   return isNested;
 }
 
-/** Parts that a schema of either kind must not have. */
+/** Refuses what a schema of either kind must not have. */
 function checkAny(root: Json): void {
   const seen = new Set<unknown>();
   const left: [schema: unknown, path: string, isInsideId: boolean][] = [[root, SCHEMA_PARAM, false]];

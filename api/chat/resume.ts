@@ -70,10 +70,7 @@ export function lastEventId(header: string | undefined): number | undefined {
   return Number(header);
 }
 
-/**
- * If Redis came back without its last second, a worker rewrites the loss with its next text
- * (docs/decisions/0007-redis-data-loss.md).
- */
+/** A worker's next text rewrites the last second that Redis lost (docs/decisions/0007-redis-data-loss.md). */
 const REWRITE_MS = 1_000;
 
 /** Tells whether a client has all events that there are or will be. `position`: the number of its last one. */

@@ -14,7 +14,6 @@ import { paramsOf, readParam } from './path-parameters.ts';
 import type { ParamsOf, PathParam } from './path-parameters.ts';
 import type { Actor } from './tenant-events.ts';
 
-/** A successful answer. */
 export interface Answer {
   description: string;
   /** By content type; absent: no body. */
@@ -22,15 +21,11 @@ export interface Answer {
   headers?: readonly ResponseHeaderName[];
 }
 
-/** A JSON answer, as nearly every answer is. */
 export function json(description: string, schema: JsonSchema, headers: readonly ResponseHeaderName[] = []): Answer {
   return { description, content: { 'application/json': schema }, ...(headers.length === 0 ? {} : { headers }) };
 }
 
-/**
- * A call that works as it stands, on a tenant of its own, and its answer. Both appear in the document, and a test sends
- * the call. Path parameters have their own examples.
- */
+/** A call that works on a tenant of its own: the document shows it, a test sends it. Path parameters have examples. */
 export interface Example {
   summary?: string;
   query?: Readonly<Record<string, string | number | readonly string[]>>;
@@ -41,11 +36,9 @@ export interface Example {
   status: number;
   /** A possible answer: ids, times and texts differ from call to call. */
   answer?: unknown;
-  /** The answer's content type, if the endpoint has several. */
   answerType?: string;
 }
 
-/** A page with one item, as an example. */
 export function exampleList<Item extends { id: string }>(item: Item, more: object = {}) {
   return { object: 'list', data: [item], has_more: false, first_id: item.id, last_id: item.id, ...more };
 }
@@ -53,7 +46,6 @@ export function exampleList<Item extends { id: string }>(item: Item, more: objec
 /** A query string as Express parses it. */
 type RawQuery = Readonly<Record<string, unknown>>;
 
-/** How a query string is read, and the schemas of its parameters for the document. */
 export interface QueryRule<T> {
   schemas: readonly Joi.ObjectSchema[];
   /** Throws `invalid_request`. */
@@ -65,12 +57,12 @@ export const listQuery: QueryRule<ListQuery> = { schemas: [listQuerySchema], rea
 
 /**
  * `json`: a JSON body of at most 64 KiB; `optional-json`: the same, or no body; `chat`: a JSON body of at most 20 MiB;
- * `inputs`: one of at most 4 MiB, which may hold hundreds of thousands of numbers;
- * `batch`: JSON or NDJSON of at most 50 MiB, which is stored while it arrives.
+ * `inputs`: one of at most 4 MiB, for hundreds of thousands of numbers; `batch`: JSON or NDJSON of at most 50 MiB,
+ * stored while it arrives.
  */
 export type BodyKind = 'json' | 'optional-json' | 'chat' | 'inputs' | 'batch';
 
-/** How a body is read, and its schema for the document: the same one that validates. */
+/** The schema in the document is the one that validates. */
 export interface BodyRule<T> {
   kind: BodyKind;
   /** Its name among the document's schemas. */
@@ -119,16 +111,14 @@ export interface Operation {
   examples: Readonly<Record<string, Example>>;
 }
 
-/** The methods that a path answers. */
 export function methodsOf(operations: Iterable<Operation>, path: string): Method[] {
   return [...operations].filter((operation) => operation.path === path).map(({ method }) => method);
 }
 
-/** A successful answer in JSON. */
 export interface Reply<Status extends number = number> {
   status: Status;
   body: object;
-  /** Where to look up the accepted resource. */
+  /** The address at which the accepted resource can be looked up. */
   location?: string;
 }
 
@@ -151,20 +141,17 @@ interface RawCall {
   requestId: string;
 }
 
-/** A call of the public API, with the key that sent it. */
 export interface RawKeyCall extends RawCall {
   principal: Principal;
   /** The key as the audit log and the webhooks name it. */
   actor: Actor;
 }
 
-/** A call of the administration. */
 export interface RawAdminCall extends RawCall {
   /** The administrator, acting on a tenant's account. */
   actorIn(tenantId: string): Actor;
 }
 
-/** The parts of a call that a handler reads, typed by the definition. */
 interface CallParts<Path extends string, Query, Body> {
   params: Readonly<Record<ParamsOf<Path>, string>>;
   query: Query;
@@ -184,10 +171,7 @@ export interface OwnLimit {
 export interface Endpoint<Deps = never> extends Operation {
   /** The key needs one of these; `any`: every valid key may call. */
   scopes: readonly Scope[] | 'any';
-  /**
-   * Which limit a call counts against: `request`: the key's rpm; `admission`: the same, but admission counts it;
-   * `lookup`: the limit of look-ups (docs/spec.md#rate-limits).
-   */
+  /** `request`: the key's rpm; `admission`: so too, at admission; `lookup`: look-ups (docs/spec.md#rate-limits). */
   counts: 'request' | 'admission' | 'lookup';
   /** A limit of its own on top of the key's rpm; only with `request`. */
   ownLimit?: OwnLimit;
@@ -238,7 +222,7 @@ function reading<Path extends string, Query, Body, Status extends number, Call e
 
 /**
  * Defines an endpoint of the public API in one place: guards, 405s, the OpenAPI document, its page and the test matrix
- * follow from the definition. It opens nothing: each call hands the handler what it uses.
+ * follow from it. Opens nothing: each call hands the handler what it uses.
  */
 export function defineEndpoint<
   const Path extends string,
@@ -254,7 +238,7 @@ export function defineEndpoint<
   return { counts: 'request', ...definition, handle: reading<Path, Query, Body, Status, RawKeyCall, Deps>(definition) };
 }
 
-/** Refuses parameters that an operator has misspelt: without its filter a list has what belongs to others. */
+/** Refuses parameters that an operator has misspelt: a list without its filter shows what belongs to others. */
 function onlyKnown<Query>(rule: QueryRule<Query>): QueryRule<Query> {
   // The description of an object's schema has its keys, which joi's types do not say.
   const keysOf = (schema: Joi.ObjectSchema) => Object.keys((schema.describe() as { keys?: object }).keys ?? {});
@@ -286,7 +270,6 @@ export function defineAdminEndpoint<
   return { ...definition, handle: reading<Path, Query, Body, Status, RawAdminCall, Deps>(definition) };
 }
 
-/** Whether an `Idempotency-Key` has an effect. */
 export function isIdempotent({ method, counts }: Endpoint): boolean {
   return method === 'POST' && counts !== 'lookup';
 }

@@ -15,18 +15,17 @@ interface Description {
   dependencies?: { rel: string; peers: string[] }[];
 }
 
-/** Declarations of a schema for the document with `.meta()`; its other members are keywords of JSON Schema. */
+/** A schema's own words for the document, in `.meta()`; its other members are keywords of JSON Schema. */
 interface Meta {
   /** A custom rule in words, if JSON Schema cannot express it. */
   rule?: string;
-  /** Replaces what joi says: the value that the text of a query parameter stands for. */
+  /** Replaces joi's schema by that of the value which the text of a query parameter stands for. */
   reads?: JsonSchema;
 }
 
-/** joi's own JSON Schema, while it is refined. */
 type Draft = Record<string, unknown>;
 
-/** Everything not listed here is an error, because it would silently be missing from the document. */
+/** Anything not listed here throws, because it would silently be missing from the document. */
 const KNOWN = new Set(['type', 'flags', 'rules', 'allow', 'metas', 'keys', 'items', 'matches', 'dependencies']);
 const KNOWN_BESIDE = new Set(['preferences', 'examples']);
 const KNOWN_RULES: Readonly<Record<string, readonly string[]>> = {
@@ -92,8 +91,8 @@ function refineAll(drafts: unknown, nodes: readonly Description[]): Draft[] {
 }
 
 /**
- * The JSON Schema of the values that a joi schema accepts, as strictly as `checkAgainst` applies it: nothing is
- * converted. Throws on a rule that it cannot describe (docs/decisions/0022-openapi-document.md).
+ * The JSON Schema of the values that a joi schema accepts without conversion, as `checkAgainst` applies it. Throws on a
+ * rule that it cannot describe (docs/decisions/0022-openapi-document.md).
  */
 export function fromJoi(schema: Joi.Schema): JsonSchema {
   const draft = schema['~standard'].jsonSchema.input({ target: 'draft-2020-12' });

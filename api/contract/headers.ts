@@ -6,7 +6,7 @@ export interface Header {
   schema: JsonSchema;
 }
 
-/** `beside`: what the last two say where another limit refuses the call. */
+/** `beside` adds what remaining and reset say where another limit refuses the call. */
 function rateLimit(what: 'Requests' | 'Tokens', limit: string, beside = { remaining: '', reset: '' }) {
   return {
     [`X-RateLimit-Limit-${what}`]: { description: limit, schema: integer(undefined, 0) },
@@ -40,7 +40,6 @@ export const UNIFORM_HEADERS: Readonly<Record<string, Header>> = {
 /** On every answer to a valid key. */
 export const TOKEN_HEADERS: Readonly<Record<string, Header>> = rateLimit('Tokens', "The key's tokens per minute.");
 
-/** On some answers. */
 export const RESPONSE_HEADERS = {
   'Retry-After': {
     description: 'Seconds after which the same call is admitted if nothing else changes.',
@@ -71,7 +70,6 @@ export const RESPONSE_HEADERS = {
 } as const satisfies Record<string, Header>;
 export type ResponseHeaderName = keyof typeof RESPONSE_HEADERS;
 
-/** Request headers that an endpoint may use. */
 export const REQUEST_HEADERS = {
   'Idempotency-Key': {
     description:
@@ -96,7 +94,6 @@ export const REQUEST_HEADERS = {
 } as const satisfies Record<string, Header>;
 export type RequestHeaderName = keyof typeof REQUEST_HEADERS;
 
-/** Headers of an answer, as the document names them. */
 export function headersOf(names: readonly string[]) {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -22,10 +22,7 @@ interface NamedSchema {
   schema: JsonSchema;
 }
 
-/**
- * A schema that the document lists among its components. The result is a reference that carries the schema itself
- * along, so that referring to a schema also brings it into the document.
- */
+/** A reference that carries the schema along: whatever refers to it brings it into the document's components. */
 export function named<Value>(name: string, schema: JsonSchema<Value>): JsonSchema<Value> {
   return { $ref: `#/components/schemas/${name}`, [NAMED]: { name, schema } };
 }
@@ -96,20 +93,17 @@ export function listOf<Item>(items: JsonSchema<Item>, description?: string): Jso
   return { type: 'array', items, ...(description === undefined ? {} : { description }) };
 }
 
-/** Unix seconds. */
 export function time(description?: string): JsonSchema<number> {
   return { type: 'integer', minimum: 0, description: `${description ?? 'Time of creation'}, in Unix seconds.` };
 }
 
-/** An id (docs/spec.md#conventions): its prefix and 24 base62 characters. */
-/** The pattern of the ids that `newId` makes. */
+/** docs/spec.md#conventions: the pattern of the ids that `newId` makes, a prefix and 24 base62 characters. */
 export const idPattern = (prefix: string) => `^${prefix}_[0-9A-Za-z]{24}$`;
 
 export function id(prefix: string, description?: string): JsonSchema<string> {
   return { type: 'string', pattern: idPattern(prefix), ...(description === undefined ? {} : { description }) };
 }
 
-/** The schema or null. */
 export function nullable<const Value>(schema: JsonSchema<Value>): JsonSchema<Value | null> {
   const { type, ...others } = schema;
   if (typeof type !== 'string') return { anyOf: [schema, { type: 'null' }] };
@@ -137,14 +131,13 @@ export function deletedSchema(kind: string, idSchema: JsonSchema): JsonSchema {
   return object({ id: idSchema, object: constant(kind), deleted: constant(true) });
 }
 
-/** A field of a resource: its schema, its value in the example, and how an answer's value is read from the sources. */
 export interface Field<Sources extends unknown[]> {
   schema: JsonSchema;
   example: unknown;
   read(...sources: Sources): unknown;
 }
 
-/** Where the schema allows null, `read` may leave the value undefined. */
+/** If the schema allows null, `read` may leave the value undefined. */
 type Readable<Value> = null extends Value ? Value | undefined : Value;
 
 export function field<Sources extends unknown[], Value>(
@@ -166,14 +159,12 @@ type WireObject = Readonly<Record<string, unknown>> & { id: string };
 export interface Resource<Sources extends unknown[]> {
   fields: Fields<Sources>;
   schema: JsonSchema;
-  /** Of a page. */
   listSchema: JsonSchema;
   example: WireObject;
-  /** The resource as an answer has it. */
   of: (...sources: Sources) => WireObject;
 }
 
-/** A resource under its name in the document. `Sources`: what the values of an answer are read from, as a row and a time. */
+/** `Sources`: the things from which an answer's values are read, such as a row and a time. */
 export function resource<Sources extends unknown[]>(name: string, fields: Fields<Sources>): Resource<Sources> {
   const schema = named(name, object(schemasOf(fields)));
   return {
@@ -198,7 +189,6 @@ export function toSeconds(timeMs: number): number {
   return Math.floor(timeMs / 1000);
 }
 
-/** Like `toSeconds`, for a time that may be missing. */
 export function toSecondsOrNull(timeMs: number | undefined): number | null {
   return timeMs === undefined ? null : toSeconds(timeMs);
 }
@@ -246,7 +236,6 @@ export const givenId = (prefix: string, noun: string) =>
 /** joi would demand a string, but a value of a query that is not a string can only be an array: it was repeated. */
 export const ONCE: Joi.LanguageMessages = { 'string.base': '{{#label}} must be given once' };
 
-/** A whole number within bounds. */
 export const countSchema = (min: number, max: number) => wholeNumberBetween(min, max);
 
 export const unixSecondsSchema = (min: 0 | 1) => countSchema(min, UNIX_SECONDS_MAX);
@@ -255,7 +244,6 @@ export const unixSecondsSchema = (min: 0 | 1) => countSchema(min, UNIX_SECONDS_M
 export const atMostSixDecimals: Joi.CustomValidator<number> = (value, helpers) =>
   Number(value.toFixed(6)) === value ? value : helpers.message({ custom: '{{#label}} must have at most six decimals' });
 
-/** `atMostSixDecimals` in words, for the document. */
 export const SIX_DECIMALS_RULE = { rule: 'At most six decimals.' };
 
 /** An amount of credits on the wire, of either sign. */

@@ -26,7 +26,7 @@ function idOf(prefix: string, noun: string, example: string): PathParameter {
   };
 }
 
-/** Every `:name` that a path may have, or `*name` at its end: with slashes in it. */
+/** Every `:name` that a path may have, or `*name` at its end, which may contain slashes. */
 export const PATH_PARAMETERS = {
   requestId: idOf('req', 'request', '4fK2mZ8sQ1xY7bN3vC6tR9wE'),
   batchId: idOf('batch', 'batch', '1aB2cD3eF4gH5iJ6kL7mN8oP'),
@@ -77,7 +77,6 @@ export const PATH_PARAMETERS = {
 
 export type PathParam = keyof typeof PATH_PARAMETERS;
 
-/** The names of a path's parameters. */
 export type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | ParamsOf<`/${Rest}`>
   : Path extends `${string}${':' | '*'}${infer Name}`
@@ -88,7 +87,7 @@ function isPathParam(name: string): name is PathParam {
   return Object.hasOwn(PATH_PARAMETERS, name);
 }
 
-/** The names of a path's parameters, in order. Throws if the table lacks one of them. */
+/** Returns the names in order. Throws if the table lacks one of them. */
 export function paramsOf(path: string): PathParam[] {
   return [...path.matchAll(/[:*](\w+)/g)].map(([, name = '']) => {
     if (!isPathParam(name)) throw new Error(`The table of path parameters lacks :${name}`);
@@ -105,7 +104,7 @@ export function readParam(req: Request, name: PathParam): string {
   return value;
 }
 
-/** The thing that the path names. Throws `not_found` if it does not exist. */
+/** Throws `not_found` if the thing that the path names does not exist. */
 export function found<T>(value: T | undefined, param: PathParam): T {
   if (value === undefined) throw new ServiceError('not_found', PATH_PARAMETERS[param].unknown);
   return value;

@@ -48,7 +48,7 @@ interface TenantEventDetails {
 
 export type TenantEventType = keyof TenantEventDetails;
 
-/** Events that happen to a target only once, however often a repeated call emits them. */
+/** Events that happen to a target only once, also where a repeated call emits them again. */
 export const HAPPENS_ONCE: ReadonlySet<TenantEventType> = new Set<TenantEventType>([
   'tenant.closed',
   'key.created',
@@ -70,7 +70,6 @@ type EventOf<Type extends TenantEventType> = Extract<TenantEvent, { type: Type }
 
 export type TenantEventListener = (event: TenantEvent) => Promise<void>;
 
-/** Hands each event to its listeners: the audit log and the webhooks. */
 export interface TenantEvents {
   /** Resolves when every listener has handled the event. Never rejects, because the event has already happened. */
   emit<Type extends TenantEventType>(

@@ -5,14 +5,13 @@ import type { RequestFigures } from '../../shared/requests/admission-store.ts';
 import { putNewest } from '../../shared/domain/bounded-map.ts';
 
 const MINUTE_MS = 60_000;
-/** How many look-ups of unknown keys an address may have under way at a time, and how many may wait behind them. */
+/** Look-ups of unknown keys that an address may have under way at a time, and that may wait behind them. */
 const CONCURRENT = 4;
 const WAITING_MAX = 1_000;
 /** An address over its limit gets one look-up per this time, because its next key may be a valid one. */
 const TRICKLE_MS = 1_000;
 const ADDRESSES_MAX = 20_000;
 
-/** The figures of an address over its limit. */
 interface HeldAddress extends RequestFigures {
   retryAfterMs: number;
 }
@@ -28,7 +27,7 @@ export function tooManyFailures(retryAfterMs: number): ServiceError {
 interface Address {
   running: number;
   waiting: (() => void)[];
-  /** When look-ups found nothing, within the last minute. */
+  /** Times of the look-ups that found nothing, within the last minute. */
   failedAt: number[];
   lastTryAt: number;
   /** Redis's last report: until when the address is over its limit, and when its window will be empty. */
@@ -48,7 +47,6 @@ function assertMayTry(address: Address, now: number): void {
   address.lastTryAt = now;
 }
 
-/** Hands the place to the next look-up that waits. */
 function leave(address: Address): void {
   const next = address.waiting.shift();
   if (next === undefined) address.running -= 1;
@@ -69,7 +67,7 @@ async function enter(address: Address): Promise<void> {
 }
 
 /**
- * Keeps floods of invented keys away from the stores: an address over its limit is answered from memory, except for one
+ * Keeps floods of invented keys away from the stores: answers an address over its limit from memory, except for one
  * look-up per second. Keys that this ingress knows skip this guard.
  */
 export function createAddressGuard(clock: Clock) {
@@ -99,7 +97,6 @@ export function createAddressGuard(clock: Clock) {
       }
     },
 
-    /** Remembers that Redis has found the address over its limit. */
     hold(name: string, { requestsResetMs, retryAfterMs }: Omit<HeldAddress, 'requests'>): void {
       const now = clock.now();
       Object.assign(addressOf(name), { heldUntil: now + retryAfterMs, emptyAt: now + requestsResetMs });

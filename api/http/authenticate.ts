@@ -20,10 +20,10 @@ import { contextOf, principalOf } from './request-context.ts';
 import type { Guard, Step } from './request-context.ts';
 import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
 
-/** A known key, and one that MongoDB does not know, are trusted so long while MongoDB answers. */
+/** While MongoDB answers, a known key is trusted for this long, and so is the finding that a key is unknown. */
 const FRESH_MS = 10_000;
 const UNKNOWN_MS = 5_000;
-/** An entry may be used so long while MongoDB is unavailable. Revocations (flags in Redis) still count at once. */
+/** While MongoDB is unavailable, an entry serves this long. Revocations (flags in Redis) still count at once. */
 const STALE_MS = 15 * 60_000;
 /** For this long after a failed call, stale entries are returned at once, without another time-out. */
 const AWAY_MS = 10_000;
@@ -52,7 +52,6 @@ function isCertain({ announced, isDoubtful }: Load, read: Principal | undefined)
 
 type Lookup = Pick<PrincipalRepository, 'findByHash'>;
 
-/** The entry of a key, unless it is doubtful. */
 function certainOf(entries: ReadonlyMap<string, Entry>, hash: string): Entry | undefined {
   const entry = entries.get(hash);
   return entry?.isDoubtful === true ? undefined : entry;
@@ -154,7 +153,6 @@ export function createPrincipalCache(repository: Lookup) {
       return entry !== undefined && now - entry.loadedAt < STALE_MS;
     },
 
-    /** Notes that the tenant is now on this shard. */
     relocate(tenantId: string, shard: number): void {
       for (const entry of entries.values()) {
         if (entry.principal.tenantId === tenantId) entry.principal = { ...entry.principal, shard };
@@ -207,7 +205,6 @@ export function createLastUsed(repository: PrincipalRepository) {
     note: (keyId: string, now: number): void => {
       noted.set(keyId, now);
     },
-    /** Writes the collected times and stops. */
     async close(): Promise<void> {
       await flushing.stop();
       await flush();
@@ -251,7 +248,7 @@ function assertUsable(principal: Principal | undefined, now: number): asserts pr
   }
 }
 
-/** Calls `assertUsable`, and keeps the refused key for the log of requests. */
+/** Keeps the refused key for the log of requests. */
 function assertAccepted(res: Response, principal: Principal | undefined, now: number): asserts principal is Principal {
   try {
     assertUsable(principal, now);
@@ -310,8 +307,8 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
 }
 
 /**
- * For answers that do not depend on the key: an unknown path, a wrong method. A valid key is counted and its limits go
- * into the headers; an invalid one is counted against its address.
+ * For answers that do not depend on the key: an unknown path, a wrong method. Counts a valid key and puts its limits
+ * into the headers; counts an invalid one against its address.
  */
 export function createIdentify(authenticate: Guard): RequestHandler {
   return async (req, res, next) => {

@@ -9,7 +9,7 @@ import { newId } from '../../shared/lifecycle/ids.ts';
 import { addressHeaders } from './count-requests.ts';
 import type { OpenAnswers } from './pipelining.ts';
 
-/** How long a client may go on sending, so that it can read the refusal before the connection ends. */
+/** A client may go on sending for this long, so that it can read the refusal before the connection ends. */
 const LINGER_MS = 1_000;
 
 /** Faults to which Node's parser gives a status of their own. Every other fault is a 400. */
@@ -65,7 +65,7 @@ export function refuseMalformed(server: Server, answers: OpenAnswers): void {
     // The fault may lie within the last request, so that one is not complete.
     const before = open.findLast(({ req }) => req.complete);
     const own = open.at(-1) === before ? undefined : open.at(-1);
-    // A client that ends its side loses the answers under way, whether it left within a request or after one.
+    // A client that ends its side loses the answers under way, even if it left after its last request.
     const hasLeft = error.code === 'ECONNRESET' || (error.code === 'HPE_INVALID_EOF_STATE' && before !== undefined);
     if (!socket.writable || hasLeft) socket.destroy();
     else if (before !== undefined) before.once('finish', refuse);
@@ -79,8 +79,7 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 
 /**
  * Answers `CONNECT`, which asks for a tunnel (RFC 9110 section 9.3.6), after the answers to earlier requests, and
- * closes; Node would close without an answer. Node stops watching such a connection, with all its limits, so it is cut
- * soon even if the answers are not through.
+ * closes; Node would close without an answer. Node no longer limits such a connection, so it is cut soon in any case.
  */
 export function refuseTunnels(server: Server, answers: OpenAnswers): void {
   server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
@@ -96,13 +95,10 @@ export function refuseTunnels(server: Server, answers: OpenAnswers): void {
   });
 }
 
-/** How long a client may keep sending a body that nobody reads, because its request has been answered. */
+/** A client may keep sending a body that nobody reads for this long after its answer. */
 const UNREAD_MS = 5_000;
 
-/**
- * Closes connections of requests that were answered before their body had arrived. Bytes that arrive within `unreadMs`
- * are discarded, and a client that has sent everything by then keeps its connection.
- */
+/** Closes connections whose request was answered before its body came, unless the rest comes within `unreadMs`. */
 export function closeUnread(answers: OpenAnswers, unreadMs = UNREAD_MS): void {
   answers.onEnd(({ req, writableFinished }) => {
     if (req.complete || !writableFinished) return;
@@ -118,17 +114,15 @@ export function closeUnread(answers: OpenAnswers, unreadMs = UNREAD_MS): void {
   });
 }
 
-/** How often the server checks which connections are full. */
 const LOOK_MS = 5_000;
 /** A client that reads nothing for this long counts as gone (docs/decisions/0006-answer-streams.md). */
 const DRAIN_MS = 30_000;
 
 /**
- * Cuts clients that leave an answer, or the part of it that is there, unread for `drainMs`: Node would keep the answer
- * and its connection for as long as they like. A client that waits for something to read has all the time it needs, and
- * so has one that reads: on loopback, 20 kB per second were too few, because the system reports a client's reading in
- * large steps, and 60 kB were enough. Both times are milliseconds; cutting may take `everyMs` longer. Returns a
- * function that ends the checks.
+ * Cuts clients that leave what is there of an answer unread for `drainMs`; Node would keep answer and connection for as
+ * long as they like. A client that reads, or waits for something to read, has all the time it needs. On loopback 60 kB
+ * per second were enough, 20 kB too few: the system reports reading in large steps. Times are milliseconds; cutting may
+ * take `everyMs` longer. Returns a function that ends the checks.
  */
 export function dropSlowReaders(
   answers: OpenAnswers,
@@ -162,8 +156,8 @@ const unasked = new WeakMap<IncomingMessage, ServerResponse>();
 
 /**
  * Answers `Expect: 100-continue` (RFC 9110 section 10.1.1) once somebody reads the body, which is after all checks that
- * do not need it. Node would ask for the body at once. A client that is refused instead does not send it, and Node
- * closes the connection after that answer. Other expectations are ignored, because Node's own 417 has no error object.
+ * do not need it; Node would ask at once. A refused client does not send its body, and Node closes the connection after
+ * the answer. Other expectations are ignored, because Node's own 417 has no error object.
  */
 export function deferContinue(server: Server): void {
   server.on('checkContinue', (req, res) => {
@@ -184,7 +178,7 @@ export function askForBody(req: IncomingMessage): void {
   if (res?.headersSent === false) res.writeContinue();
 }
 
-/** Whether the body will not come because its client was never asked for it. */
+/** The body will not come, because its client was never asked for it. */
 export function isUnasked(req: IncomingMessage): boolean {
   return unasked.has(req);
 }

@@ -88,7 +88,7 @@ function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Gua
   };
 }
 
-/** Counts a request that looks up, resumes or cancels another: it has its own limit and costs nothing of the rpm. */
+/** Looking up, resuming or cancelling a request has its own limit and costs nothing of the rpm. */
 export function createCountLookup(store: AdmissionStore, follow: FollowMove): Guard {
   return createCounter(store.countLookup, follow, ({ retryAfterMs, verdict }) => {
     const limit =
@@ -100,13 +100,12 @@ export function createCountLookup(store: AdmissionStore, follow: FollowMove): Gu
   });
 }
 
-/** The limit of one endpoint, taken from its definition. */
 export interface EndpointLimit extends OwnLimit {
   /** Such as `POST /batches`. */
   name: string;
 }
 
-/** Counts any other request that is not a chat request, against the key's rpm and the endpoint's own limit. */
+/** Counts a request outside chat against the key's rpm and the endpoint's own limit. */
 export function createCountRequest(store: AdmissionStore, follow: FollowMove): (own?: EndpointLimit) => Guard {
   return (own) =>
     createCounter(
@@ -155,8 +154,8 @@ async function countAddress(
 
 /**
  * Counts a refused request against its key, or a failed authentication against its address, so that junk is limited
- * too. Returns the error to send: beyond the limit, a 429 instead of the refusal. If Redis does not answer, the refusal
- * stands and the headers name only the limits.
+ * too. Returns the error to send: beyond the limit, a 429. If Redis does not answer, the refusal stands and the headers
+ * name only the limits.
  */
 export function createRefusalCounter(
   store: AdmissionStore,

@@ -23,9 +23,7 @@ const SIMILAR_SIZE_RATIO = 0.9;
 
 /** The last 429 of a key on a chat path. */
 interface HeldRefusal {
-  /** When it is forgotten. */
   until: number;
-  /** When the same call passes. */
   retryAt: number;
   code: ErrorCode;
   message: string;
@@ -71,7 +69,7 @@ async function paceOf(mayWrite: BatchQueue['assertMayWrite'], req: Request, res:
   );
 }
 
-/** Whether an earlier call has made the request that this one asks for. */
+/** Tells whether an earlier call has made the request that this one asks for. */
 async function isJoining(isNamed: AnswerCache['isNamed'], req: Request, res: Response): Promise<boolean> {
   const key = idempotencyKeyOf(req);
   if (key === undefined) return false;
@@ -80,12 +78,12 @@ async function isJoining(isNamed: AnswerCache['isNamed'], req: Request, res: Res
 }
 
 /**
- * A 429 takes nothing, so a caller over its limit could make the service read bodies without end. For a key that was
- * refused lately, or that sends a costly body, Redis is asked first: over its requests a minute the key gets its 429
- * before the body is read. Limits that depend on the body (tokens, days) refuse a costly body for some seconds after one
- * of similar size was refused, and one of unknown length as soon as it is no small one. They are none to a call that joins
- * the request of its Idempotency-Key, whose body is read: joining counts as a request, so it cannot be done without end.
- * The pace at which a tenant's kept requests are written refuses a costly body as well.
+ * A 429 takes nothing, so a caller over its limit could make the service read bodies without end. So Redis is asked
+ * before the body is read, if the key was refused lately or the body is costly: over its requests a minute, the key
+ * gets its 429 at once. Limits that depend on the body (tokens, days) refuse a costly body for some seconds after one
+ * of similar size was refused, and one of unknown length once it is no small one. They let a call join the request of
+ * its Idempotency-Key, because joining counts as a request. The pace at which a tenant's kept requests are written
+ * refuses a costly body as well.
  */
 export function createEarlyRefusal(
   { count }: Pick<AdmissionStore, 'count'>,
@@ -105,7 +103,7 @@ export function createEarlyRefusal(
   /** Undefined: the body must be read. */
   function refusalOf(req: Request, res: Response, found: Admission, last: HeldRefusal | undefined) {
     if (found.verdict === 'rpm') {
-      // Another limit on requests, as that of a day, may make the caller wait for longer; no body changes that.
+      // Another limit on requests, such as that of a day, may last longer; no body changes that.
       const isLonger = last?.code === 'rpm_exceeded' && last.retryAt - clock.now() > found.retryAfterMs;
       return isLonger ? again(last) : toRefusal({ ...found, verdict: 'rpm' }, principalOf(res), 'chat');
     }
@@ -135,7 +133,7 @@ export function createEarlyRefusal(
   }
 
   return {
-    /** Refuses before the body is read, where it would not change the answer, or once it has turned out to be costly. */
+    /** Refuses before the body is read, if it would not change the answer, or once it has turned out to be costly. */
     refuse(req: Request, res: Response): Promise<void> | undefined {
       // Express types it as any; a route has matched, and its path has one spelling.
       const { path } = req.route as { path: string };
@@ -152,7 +150,7 @@ export function createEarlyRefusal(
       if (name === undefined || repeated.has(error)) return;
       if (code !== 'rpm_exceeded' && code !== 'tpm_exceeded') return;
       const now = clock.now();
-      // Within its own limit a body is no costly one.
+      // A body within its own limit is no costly one.
       const costlyBytes = isCostly(res.req) && bodyLimit === undefined ? sentBytesOf(res.req) : undefined;
       if (costlyBytes === undefined && heldOf(held, name, now)?.costlyBytes !== undefined) return;
       const waitMs = retryAfterSeconds * 1_000;

@@ -10,10 +10,10 @@ import { isMongoAway } from '../../shared/mongo/faults.ts';
 import { isRedisFault } from '../../shared/redis/redis-faults.ts';
 import { contextOf } from './request-context.ts';
 
-/** Whether a store is away or cannot serve. */
+/** Tells whether a store is away or cannot serve. */
 export function isStoreFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  // The caller's own, whatever is behind it: a client that leaves amid its body breaks its socket as a store does.
+  // The caller's own fault, whatever its cause: a client that leaves amid its body breaks its socket as a store does.
   if (error instanceof ServiceError && ERRORS[error.code].status < 500) return false;
   return isRedisFault(error) || isMongoAway(error);
 }
@@ -32,10 +32,7 @@ export const storeFault: ErrorRequestHandler = (error: unknown, _req, _res, next
 
 export interface ErrorHandlerDeps {
   log: Logger;
-  /**
-   * Counts the refused request and sets the rate-limit headers; returns the error to send, which is another one when
-   * the count is over its limit. Absent: nothing is counted here.
-   */
+  /** Counts, sets the rate-limit headers, and returns the error to send: a 429 over the limit. Absent: no counting. */
   count?: (error: ServiceError, res: Response) => Promise<ServiceError>;
   /** Hears of every error before it is counted, with the caller's address. */
   note?: (code: ErrorCode, address: string) => void;
@@ -46,7 +43,7 @@ export interface ErrorHandlerDeps {
 /** Refusals that the administration finds (docs/spec.md#finding-a-request). */
 const FOUND_STATUSES: ReadonlySet<number> = new Set([400, 401, 402, 403, 429]);
 
-/** Undefined: a stranger's, or the end of a request that was accepted. */
+/** Undefined: the refusal of a stranger, or the end of a request that was accepted. */
 function refusalOf(error: ServiceError, req: Request, res: Response): Refusal | undefined {
   const { requestId, principal, refusedPrincipal, isAccepted } = contextOf(res);
   const { tenantId, mode, keyId } = principal ?? refusedPrincipal ?? {};
@@ -106,10 +103,7 @@ function setRetryHeaders(res: Response, error: ServiceError): void {
 const REMAINING = 'X-RateLimit-Remaining-Requests';
 const RESET = 'X-RateLimit-Reset-Requests';
 
-/**
- * A refusal by another limit than the key's own, such as the tenant's ceiling: the headers describe the limit that
- * binds. A client that spreads its calls by them would go on at once otherwise.
- */
+/** Headers describe the limit that binds, such as the tenant's: a client that paces its calls by them has to wait. */
 function setBindingLimit(res: Response, { code, retryAfterSeconds }: ServiceError): void {
   if (code !== 'rpm_exceeded' || retryAfterSeconds === undefined) return;
   const [remaining, resetSeconds] = [REMAINING, RESET].map((name) => res.getHeader(name));
@@ -129,7 +123,7 @@ export function createErrorHandler({ log, count, note, refuse }: ErrorHandlerDep
       return;
     }
     let error = toServiceError(fault, req, res, log);
-    // An unknown path is answered 404 whatever the key is; a wrong key was tried all the same.
+    // An unknown path is answered 404 whatever the key is, but a wrong key was tried.
     note?.(contextOf(res).hasFailedKey === true ? 'invalid_api_key' : error.code, req.ip ?? 'unknown');
     if (count !== undefined) error = await count(error, res);
     const { status } = ERRORS[error.code];
@@ -139,7 +133,7 @@ export function createErrorHandler({ log, count, note, refuse }: ErrorHandlerDep
     setBindingLimit(res, error);
     // RFC 9110 section 11.6.1.
     if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
-    // Without a cause it is the end of a request, which its worker has logged, or a limit, which has its metric.
+    // A 503 without a cause is the end of a request, which its worker has logged, or a limit, which has its metric.
     if (status === 503)
       log[error.cause === undefined ? 'debug' : 'warn']('A request was answered 503.', {
         requestId: contextOf(res).requestId,

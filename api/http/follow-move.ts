@@ -7,13 +7,11 @@ import { contextOf, principalOf } from './request-context.ts';
 import type { PrincipalCache } from './authenticate.ts';
 
 /**
- * Follows a tenant that was moved to another shard. If admission reports a move, returns the call's principal with
- * the new shard, and the caller repeats its step with that. Undefined: nothing has changed.
+ * Follows a tenant that was moved to another shard: returns the call's principal with the new shard, with which the
+ * caller repeats its step. Undefined: nothing has changed.
  *
- * If admission says that the key has changed, the next call looks it up again, though no message said so.
- *
- * If admission refuses a tenant as suspended that is active in MongoDB, has Redis updated from MongoDB: Redis may have
- * come back without the latest change of the suspension.
+ * A key that has changed is looked up again by the next call, though no message said so. If a tenant is refused as
+ * suspended that is active in MongoDB, Redis is updated, because it may have come back without the latest change.
  */
 export type FollowMove = (res: Response, figures: Admission) => Principal | undefined;
 

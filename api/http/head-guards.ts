@@ -6,7 +6,7 @@ import ipaddr from 'ipaddr.js';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Step } from './request-context.ts';
 
-/** Headers of which Node uses the first line, while a proxy in front of it, for example, may have used the last. */
+/** Headers of which Node uses the first line, while a proxy in front of it may have used the last. */
 const SINGLE: readonly string[] = ['host', 'authorization'];
 
 /** RFC 3986 section 3.2, without the characters that no `Host` may contain. Empty: the request names no host. */
@@ -26,7 +26,7 @@ function repeatedIn(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** Why a head may mean different things here and elsewhere; undefined: it cannot. */
+/** The reason why a head may mean different things here and elsewhere; undefined: it cannot. */
 function faultOfHead({ headers, httpVersion, rawHeaders }: Request): string | undefined {
   const { host, 'transfer-encoding': coding } = headers;
   // RFC 9112 section 3.2. Node's own refusal would lack the uniform error object.
@@ -54,7 +54,7 @@ function isLoopback(address: string): boolean {
   return plain === '::1' || (plain.startsWith('127.') && isIP(plain) === 4);
 }
 
-/** Whether a proxy on this machine has passed on somebody else's request. */
+/** Tells whether a proxy on this machine has passed on somebody else's request. */
 function isForwarded({ headers }: Request): boolean {
   for (const name in headers) if (name === 'forwarded' || name.startsWith('x-forwarded-')) return true;
   return false;
@@ -84,10 +84,9 @@ export const requireHttps: Step = (req, res) => {
 const ADDRESS = /^(?:\[([^\]]*)\]|(\d[\d.]*))(?::\d+)?$/;
 
 /**
- * The unit by which failed authentications are counted: an IPv4 address, or the /64 of an IPv6 address, which belongs
- * to one customer. An IPv4-mapped IPv6 address counts as its IPv4 address. Ports are dropped, or each connection would
- * have its own count. Any text that is not an address is `unknown`: a client whose proxy forwards invented ones has one
- * count for all of them.
+ * The unit by which failed authentications are counted: an IPv4 address (also if mapped to IPv6), or the /64 of an IPv6
+ * address, which belongs to one customer. Ports are dropped, or each connection would have its own count. Text that is
+ * no address is `unknown`: a client whose proxy forwards invented ones has one count for them all.
  */
 export function addressBlockOf(ip: string | undefined): string {
   const [, bracketed, plain] = ADDRESS.exec(ip ?? '') ?? [];

@@ -22,10 +22,10 @@ export interface ReplayDeps {
 /** Fields that are shown only once; they are neither stored nor replayed. */
 const SHOWN_ONCE: ReadonlySet<string> = new Set(['value', 'secret']);
 
-/** How long a second call waits for the first one under the same key. */
+/** A second call waits this long for the first one under the same key. */
 const WAIT_MS = 3_000;
 
-/** A third of the time after which a claim lapses; below it, how long a handler may run at most. */
+/** A third of the time after which a claim lapses. */
 const RENEW_MS = 15_000;
 const RUN_MS_MAX = 15 * 60_000;
 
@@ -97,11 +97,10 @@ function storeAnswer(deps: ReplayDeps, res: Response, tenantId: string, claimed:
 }
 
 /**
- * `Idempotency-Key` on the routes outside chat (docs/spec.md#idempotency): a call runs once, and its successful
- * answer is replayed for 24 hours. Refusals (4xx) have changed nothing and are not stored, so a retry runs. What a 5xx
- * has changed is unknown: the key stays claimed until the claim lapses; then a retry runs, and finds what the first
- * call created by the id that both derive (`idForNew`). Mount it after the body's reader and before a handler that
- * answers with `res.json`.
+ * `Idempotency-Key` outside chat (docs/spec.md#idempotency): a call runs once, and its success is replayed for 24
+ * hours. A 4xx has changed nothing and is not stored, so a retry runs. A 5xx may have changed something: the key stays
+ * claimed until the claim lapses; then a retry finds what the first call created by the id that both derive
+ * (`idForNew`). Mount it after the body's reader and before a handler that answers with `res.json`.
  */
 export function createReplay(
   deps: ReplayDeps,

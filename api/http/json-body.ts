@@ -12,10 +12,7 @@ import type { BodyLimit, Guard } from './request-context.ts';
 /** Throws on bytes that are not UTF-8, because replacing them would change what the caller wrote. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/**
- * How deeply a request may be nested: metadata may have 5 levels, MongoDB stores 100. Parsing is safe at any depth, but
- * writing JSON again is not.
- */
+/** Metadata may have 5 levels, MongoDB stores 100. Parsing is safe at any depth, but writing JSON again is not. */
 export const JSON_DEPTH_MAX = 100;
 
 /** A smaller text is parsed within some 40 ms, whatever it contains. */
@@ -32,7 +29,7 @@ const CLOSING_BRACE = 0x7d;
 export type ParsedJson =
   { kind: 'value'; value: unknown } | { kind: 'not json' | 'not utf-8' | 'too many values' | 'too deep' };
 
-/** Where the string that begins at `start` ends: its closing quote has an even number of backslashes before it. */
+/** The closing quote of the string that begins at `start` has an even number of backslashes before it. */
 function endOfString(json: Buffer, start: number): number {
   for (let end = json.indexOf(QUOTE, start + 1); end !== -1; end = json.indexOf(QUOTE, end + 1)) {
     let escapes = 0;
@@ -43,9 +40,9 @@ function endOfString(json: Buffer, start: number): number {
 }
 
 /**
- * Counts the commas outside of strings, each of which separates two values, and the opening brackets, because ten
- * million nested arrays without a comma take seconds to parse. The scan skips strings with `indexOf`: reading 20 MiB of
- * strings byte by byte would take as long as parsing them.
+ * Counts commas outside of strings, each of which separates two values, and opening brackets: ten million nested arrays
+ * without a comma take seconds to parse. Skips strings with `indexOf`, because reading 20 MiB of them byte by byte
+ * takes as long as parsing.
  */
 function excessOf(json: Buffer, valuesMax: number): 'too many values' | 'too deep' | undefined {
   let values = 0;
@@ -64,7 +61,7 @@ function excessOf(json: Buffer, valuesMax: number): 'too many values' | 'too dee
   return undefined;
 }
 
-/** Levels of a text that was refused for its size that are read all the same. */
+/** A text that was refused for its size is read down to this level. */
 const OUTLINE_DEPTH = 2;
 
 /** The upper levels of a text, in which a zero stands for every list and object further down. */
@@ -103,10 +100,7 @@ function parseText(text: string | undefined): ParsedJson {
   }
 }
 
-/**
- * Parses JSON from outside, nested at most `JSON_DEPTH_MAX` deep. `valuesMax` limits the values of a large text: a
- * million small ones take seconds.
- */
+/** Parses JSON from outside, nested at most `JSON_DEPTH_MAX` deep. `valuesMax` limits the values of a large text. */
 export function parseJson(json: Buffer, valuesMax = Infinity): ParsedJson {
   const excess = excessOf(json, json.length > COUNTED_FROM_BYTES ? valuesMax : Infinity);
   return excess === undefined ? parseText(decode(json)) : { kind: excess };
@@ -127,14 +121,11 @@ async function parseLargeJson(json: Buffer, valuesMax: number): Promise<ParsedJs
 
 export interface BodyRules {
   limitBytes: number;
-  /**
-   * `chat`: every refused body is `invalid_request` (docs/spec.md#codes); else 413 and 415 have their own
-   * codes.
-   */
+  /** `chat`: every refused body is `invalid_request` (docs/spec.md#codes); else 413 and 415 have their own codes. */
   family: 'chat' | 'other';
   /** A missing body counts as an empty object. */
   optional?: boolean;
-  /** How many values a large body may hold; any number by default. Parsing a million small ones takes seconds. */
+  /** The values that a large body may hold; any number by default. Parsing a million small ones takes seconds. */
   valuesMax?: number;
 }
 
@@ -179,8 +170,8 @@ const TURN_RETRY_SECONDS = 5;
 const PAUSE_MS_MAX = 500;
 
 /**
- * Handles one body at a time, tenants in turn, with a pause after each: however many large bodies come, they take at
- * most a quarter of the process's time, and the memory of a few.
+ * Handles one body at a time, tenants in turn, with a pause after each, so that large bodies take at most a quarter of
+ * the process's time, and the memory of a few.
  */
 export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: TurnRules) {
   /** Tenants in the order of their turns, with their waiting work. */
@@ -286,10 +277,7 @@ async function smallOf(
   return encoding === 'br' ? brotli.inTurn(tenantId, inflate) : inflate();
 }
 
-/**
- * Reads, decompresses and parses. A compressed body is decompressed once all of it is there: one that stalls holds what
- * was sent.
- */
+/** A compressed body is decompressed once all of it is there: one that stalls holds only what was sent. */
 async function readJson(
   req: Request,
   res: Response,

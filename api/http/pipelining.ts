@@ -79,7 +79,6 @@ const LIMITS: RoomRules = { connectionBytesMax: 1024 * 1024, processBytesMax: 64
 /** The most that Node.js buffers of an unread body: its buffer of 64 KiB, and what it reads at once. */
 const UNREAD_BODY_BYTES = 128 * 1024;
 
-/** Bytes of waiting heads and bodies that are allowed. */
 export interface RoomRules {
   connectionBytesMax: number;
   /** For all connections of the server together. */
@@ -96,17 +95,15 @@ function bytesOf({ headers, rawHeaders, url = '' }: IncomingMessage): number {
 /**
  * Runs the requests of a connection one after the other, as RFC 9112 section 9.3.2 demands for requests that change
  * something. Node would start them all and keep their answers until the client has read the earlier ones: 3,000
- * requests for a document, 100 KB that nobody paid for, made it hold 750 MB. Requests still waiting after the last
- * answer of a connection never run, so the client may send them again. A connection with more than `WAITING_MAX`
- * waiting requests, or without room for them, is cut: nobody knows yet who sent the bodies, so no other limit counts
- * them.
+ * requests for a document, 100 KB that nobody paid for, made it hold 750 MB. Requests still waiting after a
+ * connection's last answer never run, so the client may send them again. A connection with more than `WAITING_MAX` of
+ * them, or without room, is cut: nobody knows yet who sent the bodies, so no other limit counts them.
  */
 export function serializePipelined(
   listener: RequestListener,
   answers: OpenAnswers,
   room: RoomRules = LIMITS,
 ): RequestListener {
-  /** The bytes that each waiting request takes. */
   const waiting = new Map<ServerResponse, number>();
   let allBytes = 0;
 
@@ -130,7 +127,7 @@ export function serializePipelined(
     }
   }
 
-  /** Returns whether the request was waiting. */
+  /** True: the request was waiting. */
   function waitNoMore(res: ServerResponse): boolean {
     allBytes -= waiting.get(res) ?? 0;
     return waiting.delete(res);

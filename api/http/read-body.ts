@@ -15,16 +15,15 @@ const MEBIBYTE = 1024 * 1024;
 const TENANT_BYTES_MAX = 64 * MEBIBYTE;
 const PROCESS_BYTES_MAX = 512 * MEBIBYTE;
 
-/** A tenant that holds no more has the last eighth of the room as well. */
+/** A tenant that holds no more than this may use the last eighth of the room. */
 const FIRST_BYTES_MAX = 64 * 1024;
 
-/** The last eighth of what all tenants share is for those that hold nothing of it: a few cannot shut the others out. */
+/** A tenant that holds nothing may use the last eighth of what all share, so that a few cannot shut the others out. */
 export const sharedMax = (max: number, isFirst: boolean) => (isFirst ? max : max - max / 8);
 
 /** A body usually arrives within seconds; a stalled one is given up after half a minute. */
 const RETRY_SECONDS = 5;
 
-/** One body's share of the budget. */
 interface BodyShare {
   /** From now on, the body holds this many bytes. Throws `model_unavailable` if there is no room for them. */
   hold(bytes: number): void;
@@ -80,7 +79,6 @@ export function createBodyBudget(
   };
 }
 
-/** The compression of a body; undefined: there is none. */
 export type Encoding = 'gzip' | 'deflate' | 'br' | undefined;
 
 /** The name in the header, in lower case; empty: there is none. */
@@ -109,7 +107,7 @@ export function encodingOf(req: Request): Encoding {
 
 /**
  * gzip and deflate expand at most 1,032 times, so this limit never refuses them. Brotli can turn 40 bytes into 20 MiB.
- * The largest body of unescaped letters fits into the free part.
+ * The free part has room for the largest body of unescaped letters.
  */
 const GROWTH_MAX = 1_100;
 const GROWTH_FREE_BYTES = 2 * 1024 * 1024;
@@ -183,7 +181,6 @@ function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {
   );
 }
 
-/** Returns the time that a body may take of which this much has come. */
 function mayTakeMs({ leastMs, bytesPerSecond }: BodyPace, bytes: number): number {
   return Math.max(leastMs, (bytes / bytesPerSecond) * 1_000);
 }
@@ -191,8 +188,8 @@ function mayTakeMs({ leastMs, bytesPerSecond }: BodyPace, bytes: number): number
 const BYTES_MIN = 1_024;
 
 /**
- * Gathers the bytes of arriving parts as copies. The parts themselves are not kept: a client may send one byte per part,
- * and a Buffer takes some 380 bytes of memory, so a body of 20 MiB would take 7 GB.
+ * Gathers arriving parts as copies: a client may send one byte per part, and a Buffer takes some 380 bytes of memory,
+ * so keeping the parts of a body of 20 MiB would take 7 GB.
  */
 export function createByteBuffer() {
   let bytes = Buffer.alloc(0);
@@ -218,7 +215,6 @@ export function createByteBuffer() {
       part.copy(bytes, length);
       length = needed;
     },
-    /** Returns all bytes and starts over. */
     take(): Buffer {
       const taken = bytes.subarray(0, length);
       clear();
@@ -227,7 +223,7 @@ export function createByteBuffer() {
   };
 }
 
-/** Times a client that is waited for; the time in which its bytes wait for the service is not its own. */
+/** Times a client that is waited for, without the time in which its bytes wait for the service. */
 function createWatch(pace: BodyPace, sentBytes: () => number, onSlow: (fault: ServiceError) => void) {
   let waitedMs = 0;
   let since = 0;
@@ -308,7 +304,7 @@ function wholeOf(req: Request, limit: BodyLimit, share: BodyShare): Buffer | und
   return bytes ?? Buffer.alloc(0);
 }
 
-/** A refusal waits so long for the rest of the body. */
+/** A refusal waits this long for the rest of the body. */
 const DISCARD_MS = 5_000;
 
 /** Discards the rest of the body: many clients look for an answer only after they have sent everything. */
@@ -325,8 +321,8 @@ async function discard(req: Request): Promise<void> {
 }
 
 /**
- * Reads a body into memory as it was sent. The memory it takes depends on its size, not on the number of parts. Throws
- * a ServiceError if the body is too large, takes too long, has no room or breaks off.
+ * Reads a body as it was sent. Its memory depends on its size, not on the number of parts. Throws a ServiceError if the
+ * body is too large, takes too long, has no room or breaks off.
  */
 export async function readBody(
   req: Request,
@@ -347,7 +343,6 @@ export async function readBody(
 /** The memory that a decoder holds: brotli's window is 16 MiB, the others' 32 KiB. */
 const DECODER_BYTES = { gzip: 64 * 1024, deflate: 64 * 1024, br: 16 * 1024 * 1024 } as const;
 
-/** The memory that reading a body takes on top of the body itself. */
 export function decoderBytes(req: Request): number {
   const encoding = encodingOf(req);
   return encoding === undefined ? 0 : DECODER_BYTES[encoding];
@@ -374,9 +369,8 @@ function decoderOf(encoding: Encoding): Transform {
 }
 
 /**
- * Yields a decompressed body in the parts in which it arrives, and reads no faster than the caller takes them. Throws a
- * ServiceError if the body is too large, takes too long, cannot be decompressed or breaks off. A caller that stops early
- * can still answer: the rest of the body is discarded unread.
+ * Yields a decompressed body in the parts in which it arrives, and reads no faster than the caller takes them. Throws
+ * like `readBody`, or if it cannot be decompressed. A caller that stops early can still answer: the rest is discarded.
  */
 export async function* decodeBody(
   req: Request,
@@ -384,7 +378,7 @@ export async function* decodeBody(
   pace: BodyPace = PACE,
 ): AsyncGenerator<Buffer, void, undefined> {
   if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();
-  // A client that has left before would be waited for.
+  // A client that left earlier would be waited for.
   if (req.destroyed) throw unreadable(undefined);
   const encoding = encodingOf(req);
   const decoder = decoderOf(encoding);

@@ -12,7 +12,6 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'account_suspended',
 ]);
 
-/** The public API, or the administration. */
 type Plane = 'public' | 'admin';
 
 /** Informs operators of failed authentications, refused scopes and bursts of 404 without a log line for each. */

@@ -7,7 +7,6 @@ import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
 import type { Tracing } from '../../shared/tracing/tracing.ts';
 import type { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** The bound on one body. */
 export interface BodyLimit {
   /** Applies to the bytes as they were sent, and again after decompression. */
   bytes: number;
@@ -23,7 +22,6 @@ interface KeyedRun {
   isRepeat: boolean;
 }
 
-/** The context of a request, from middleware to route. */
 export interface RequestContext {
   requestId: string;
   /** Set once the key was accepted. */
@@ -32,9 +30,9 @@ export interface RequestContext {
   administrator?: Pick<AdminToken, 'name' | 'role'>;
   /** The key was refused, on a path whose answer does not depend on the key. */
   hasFailedKey?: boolean;
-  /** The key, known but revoked or expired. */
+  /** Set if the key is known but revoked or expired. */
   refusedPrincipal?: Principal;
-  /** The call has its request: an error that follows is how that one ended, and no refusal. */
+  /** The call has its request: an error that follows is that request's end, not a refusal. */
   isAccepted?: boolean;
   /** A handler has claimed to count the request; see `claimCount`. */
   countIsClaimed: boolean;
@@ -46,7 +44,7 @@ export interface RequestContext {
   bodyLimit?: BodyLimit;
   /** Redirects of the call that followed its tenant to another shard; see follow-move.ts. */
   redirects?: number;
-  /** Set if the call is traced; see trace-request.ts. */
+  /** Set if the call is traced. */
   traceparent?: string;
   /** Gives back the room of a large body, once it is no longer held. Safe to repeat. */
   letBodyGo?: () => void;
@@ -65,7 +63,6 @@ export function inOneLayer(...steps: readonly Step[]): RequestHandler {
   };
 }
 
-/** A step that may be asynchronous. */
 export type Guard = (req: Request, res: Response) => Promise<void> | undefined;
 
 export type Handlers = readonly [RequestHandler, ...RequestHandler[]];
@@ -111,8 +108,8 @@ export function principalOf(res: Response): Principal {
 }
 
 /**
- * Whether the caller has to count this request against its key: true once for each request. The claim comes before the
- * count, so that a refusal does not ask a Redis that has just failed to answer.
+ * True once for each request: the caller has to count it against its key. The claim comes before the count, so that a
+ * refusal does not ask a Redis that has just failed to answer.
  */
 export function claimCount(res: Response): boolean {
   const context = contextOf(res);
@@ -136,8 +133,8 @@ export async function createdBefore<Row>(
 }
 
 /**
- * Opens the span of a chat call and ends it with the response. Stands behind authentication, so that a flood of strangers
- * fills no queue of spans. `route` is a constant, so that no part of a span's name comes from a caller.
+ * Opens the span of a chat call and ends it with the response. Stands behind authentication, so that strangers cannot
+ * flood the queue of spans. `route` is a constant, so that no part of a span's name comes from a caller.
  */
 export function createTraceRequest(tracing: Tracing): (route: string) => Step {
   return (route) => (req, res) => {

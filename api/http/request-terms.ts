@@ -24,8 +24,8 @@ export function idempotencyKeyOf(req: Request): string | undefined {
 }
 
 /**
- * Which try of a call this is, from 0, by what OpenAI's clients say (`X-Stainless-Retry-Count`); undefined where nobody
- * says. A client is not told about a header that it has not written itself, so anything else counts as nothing.
+ * The number of this try, from 0, as OpenAI's clients say it (`X-Stainless-Retry-Count`); undefined where nobody does.
+ * Any other value is ignored without an error, because the client's user has not written the header.
  */
 export function tryOf(req: Request): number | undefined {
   const count = req.get('X-Stainless-Retry-Count') ?? '';
@@ -46,7 +46,7 @@ async function fingerprintOf(body: object): Promise<string> {
   for (let from = 0, to = 0; from < text.length; from = to) {
     if (from > 0) await nextTurn();
     to = from + PIECE_UNITS;
-    // JSON writes half of a pair in another way than the pair.
+    // JSON writes half of a surrogate pair in another way than the pair.
     if (/[\uD800-\uDBFF]/.test(text.charAt(to - 1))) to += 1;
     hashing.update(JSON.stringify(text.slice(from, to)).slice(1, -1));
   }
@@ -59,7 +59,7 @@ export function idempotencyNameOf({ tenantId, mode }: Space, family: string, key
 }
 
 /**
- * The name of a key and a body in Redis. Keys count per tenant, mode and route family; the two chat routes and the
+ * The name of a key and a body in Redis. Keys count per tenant, mode and route family; the chat routes and the
  * OpenAI-compatible one are one family, so a call may join from any of them (`comparable`).
  */
 export async function idempotencyOf(
@@ -82,8 +82,8 @@ export async function attemptOf(
 }
 
 /**
- * A chat request as its fingerprint is made of it, by whichever route it came: its fields in the order of the list.
- * Neither a fitted `maxTokens` nor its default makes it another one.
+ * The fields of a chat request in the order of the list, by whichever route it came, for its fingerprint. Neither a
+ * fitted `maxTokens` nor its default makes it another one.
  */
 export function comparable(request: ChatRequest): object {
   const fields = CHAT_FIELDS.map(([name]) => [name, request[name]] as const);
@@ -92,33 +92,30 @@ export function comparable(request: ChatRequest): object {
   return { ...Object.fromEntries(fields), ...unbounded, schema, passed, ...(task === undefined ? {} : { task }) };
 }
 
-/** How long Redis keeps an answer after its end, unless the tenant has set a shorter time. Milliseconds. */
+/** Redis keeps an answer for this long after its end, unless the tenant has set a shorter time. Milliseconds. */
 export interface RetentionSettings {
   ordinaryMs: number;
   /** The answer of a request whose caller may come back for it. */
   storedAnswerMs: number;
 }
 
-/** How long a request's answer is kept after its end, and its body until then. */
+/** Times count from the end of the request; its body is kept until then. */
 export interface RequestRetention {
   retentionMs: number;
   answerStorage: AnswerStorage | undefined;
-  /**
-   * Whether MongoDB also keeps the request's body until it has ended (an intent), so that the request survives even if
-   * Redis loses its last second.
-   */
+  /** MongoDB also keeps the body until the request's end (an intent), in case Redis loses its last second. */
   hasIntent: boolean;
 }
 
-/** Whether nothing of a tenant's conversations may outlive the answer (docs/spec.md#retention). */
+/** True: no part of the tenant's conversations may outlive the answer (docs/spec.md#retention). */
 export function keepsNothing({ retentionSeconds }: Principal): boolean {
   return retentionSeconds === 0;
 }
 
 /**
- * `callerMayReturn`: the call is asynchronous or has an Idempotency-Key, so its caller may ask for the answer later. A
- * tenant's own retention replaces the service's times. Redis never keeps an answer for longer than the service's times;
- * if the tenant's is longer, MongoDB keeps the answer.
+ * `callerMayReturn`: the call is asynchronous or has an Idempotency-Key. A tenant's own retention replaces the
+ * service's times. Redis never keeps an answer for longer than the service's times; if the tenant's is longer, MongoDB
+ * does.
  */
 export function retentionOf(
   { retentionSeconds }: Pick<Principal, 'retentionSeconds'>,

@@ -28,7 +28,6 @@ export interface Guards {
   replay: (family: string) => RequestHandler;
   /** Refuses a batch whose tenant has written all that it may in this minute. */
   mayUpload: Guard;
-  /** Reads the body of a batch. */
   receiveBatch: RequestHandler;
   /** Refuses a chat request if its body is not needed for that. */
   refuseEarly: Guard;
@@ -42,7 +41,6 @@ const CHAT_BODY = {
 } as const;
 /** Of 300,000 tokens, as texts or as numbers. */
 const INPUTS_BODY = { limitBytes: 4 * 1024 * 1024, family: 'other', valuesMax: 310_000 } as const;
-/** Where the endpoints are mounted. */
 const API_PATH = '/platform/v1';
 const JSON_BODY_BYTES_MAX = 64 * 1024;
 const JSON_BODY = { limitBytes: JSON_BODY_BYTES_MAX, family: 'other' } as const;
@@ -88,10 +86,7 @@ function route<Definition extends Operation>(
   return router;
 }
 
-/**
- * Serves the endpoints of the public API: key, scope, suspended tenant, limit, body, idempotency, in the order of
- * docs/spec.md#chat-request, then the handler.
- */
+/** The order is that of docs/spec.md#chat-request: key, scope, suspended tenant, limit, body, idempotency, handler. */
 export function serveEndpoints<Deps>(
   endpoints: Readonly<Record<string, Endpoint<Deps>>>,
   guards: Guards,

@@ -24,13 +24,13 @@ import type { OpenAnswers } from './pipelining.ts';
 interface StopOptions {
   /** Connections are still accepted and served for so long, each answer with `Connection: close`; milliseconds. */
   drainMs?: number;
-  /** How long open requests may take to end; milliseconds. */
+  /** Open requests may take this long to end; milliseconds. */
   graceMs: number;
   /** Called when the grace is over, just before the remaining connections are cut. */
   onGraceOver?: () => void;
 }
 
-/** How often the server looks for connections whose last answer has been sent. */
+/** The server looks this often for connections whose last answer has been sent. */
 const IDLE_CHECK_MS = 50;
 /** Time to send the last answers, which tell clients that the server is stopping. */
 const LAST_WORDS_MS = 300;
@@ -111,9 +111,9 @@ export interface ServeOptions extends StopOptions {
   tls?: Config['tls'];
   /** The most open connections: a further one takes the place of an idle one, or is closed at once. */
   maxConnections?: number;
-  /** How long an idle connection is kept; milliseconds. Absent: as long as Node keeps it. */
+  /** An idle connection is kept this long; milliseconds. Absent: as long as Node keeps it. */
   keepAliveMs?: number;
-  /** How long a request's head may take to arrive, plus up to a tenth; milliseconds. */
+  /** A request's head may take this long to arrive, plus up to a tenth; milliseconds. */
   headersMs?: number;
 }
 

@@ -7,8 +7,8 @@ const BASE = '/platform/v1';
 const CHAT = `use POST ${BASE}/chat/completions`;
 
 /**
- * How paths of other APIs end (OpenAI's, Anthropic's, Ollama's), and what to use here. The first is right but for what
- * is in front of it; a client whose base address ends in `/chat/completions` puts its paths behind that.
+ * Ends of other APIs' paths (OpenAI's, Anthropic's, Ollama's), and what to use here. The first is right but for its
+ * beginning. A client whose base address ends in `/chat/completions` puts its paths behind that.
  */
 const SUBSTITUTES: readonly (readonly [RegExp, string])[] = [
   [/\/chat\/completions$/, `the API is under ${BASE}: ${CHAT}`],
@@ -26,14 +26,13 @@ const SUBSTITUTES: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** The longest path that is shown. */
 const SHOWN_MAX = 200;
 
 function shown({ method, path }: Request): string {
   return `There is nothing at ${method} ${path.length > SHOWN_MAX ? `${path.slice(0, SHOWN_MAX)}…` : path}`;
 }
 
-/** The ends of a path that begin with a slash, the longest first. */
+/** The longest comes first. */
 function endsOf(path: string): string[] {
   return [...path.matchAll(/\//g)].map(({ index }) => path.slice(index)).slice(0, 12);
 }

@@ -10,7 +10,6 @@ const DESCRIPTION = `The administration of Parley, on a port of its own.
 
 Every call needs a token of the administration: \`Authorization: Bearer <ADMIN_TOKEN>\`. A token with the role \`read\` may send GET only. After ten wrong tokens within a minute an address is kept out. Every answer has \`X-Request-Id\`. Every error has the same form, and its \`message\` says what to change.`;
 
-/** Describes the administration, always in the same way. */
 export function createAdminDocument(): OpenApiDocument {
   const api: Api<AdminEndpoint> = {
     title: 'Parley administration',

@@ -8,23 +8,19 @@ import { paramsOf } from '../contract/path-parameters.ts';
 import { describeErrorGroup, groupByStatus, nameOfGroup } from './error-responses.ts';
 import { fromJoi } from '../contract/from-joi.ts';
 
-/** An API to describe: the public one, or the administration. */
 export interface Api<Each extends Operation> {
   title: string;
   summary: string;
   description: string;
-  /** The path under which the endpoints are served. */
   server: string;
   /** The groups of endpoints in the document's order, with a description of each. */
   tags: Readonly<Record<string, string>>;
   /** By operation id. */
   endpoints: Readonly<Record<string, Each>>;
-  /** Headers of answers, by name. */
   headers: Readonly<Record<string, Header>>;
   /** The headers that every answer with this status has. */
   headersOfStatus: (status: number) => readonly string[];
   errorsOf: (endpoint: Each) => readonly ErrorCode[];
-  /** Whether an `Idempotency-Key` has an effect. */
   isIdempotent: (endpoint: Each) => boolean;
   securityOf: (endpoint: Each) => readonly object[];
   securitySchemes: Readonly<Record<string, object>>;
@@ -120,7 +116,6 @@ function describeAnswers<Each extends Operation>(api: Api<Each>, endpoint: Each)
   ]) as object;
 }
 
-/** An endpoint in the form of the document. */
 export function describeOperation<Each extends Operation>(api: Api<Each>, name: string, endpoint: Each) {
   const { tag, summary, description, path, headers = [] } = endpoint;
   const parameters = [

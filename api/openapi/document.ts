@@ -73,10 +73,7 @@ function keepReferred(value: unknown, components: Components, kept: Components):
   for (const part of Object.values(value)) keepReferred(part, components, kept);
 }
 
-/**
- * Describes an API, always in the same way. Throws on anything it cannot describe
- * (docs/decisions/0022-openapi-document.md).
- */
+/** Deterministic. Throws on anything it cannot describe (docs/decisions/0022-openapi-document.md). */
 export function describeApi<Each extends Operation>(api: Api<Each>): OpenApiDocument {
   const { title, summary, description, server, tags, webhooks, securitySchemes } = api;
   const paths = describePaths(api);

@@ -48,7 +48,6 @@ function ownErrors({ path, body, errors = [] }: Operation): readonly ErrorCode[]
   ];
 }
 
-/** The errors with which an endpoint of the public API can answer: those of its guards, and its own. */
 export function errorsOfEndpoint(endpoint: Endpoint): ErrorCode[] {
   const { scopes, counts } = endpoint;
   return inOrder([
@@ -61,7 +60,6 @@ export function errorsOfEndpoint(endpoint: Endpoint): ErrorCode[] {
   ]);
 }
 
-/** Like `errorsOfEndpoint`, for the administration. */
 export function errorsOfAdminEndpoint(endpoint: AdminEndpoint): ErrorCode[] {
   return inOrder([
     ...ALWAYS,
@@ -76,7 +74,6 @@ export function groupByStatus(codes: readonly ErrorCode[]): ErrorGroup[] {
   return [...Map.groupBy(codes, (code) => ERRORS[code].status)].map(([status, group]) => ({ status, codes: group }));
 }
 
-/** The group's name among the components. */
 export function nameOfGroup({ status, codes }: ErrorGroup): string {
   return [status, ...codes].join('.');
 }

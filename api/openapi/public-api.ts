@@ -87,7 +87,6 @@ function describeAnswer({ description, schema, example, headers = [] }: KeylessA
   };
 }
 
-/** Describes what is served without a key. */
 function describeKeylessPaths() {
   return Object.fromEntries(
     Object.entries(KEYLESS).map(([path, { operationId, summary, answers }]) => [
@@ -178,7 +177,6 @@ const SCOPE_NAMES = SCOPES.map((scope) => `\`${scope}\``).join(', ');
 /** The headers of every answer to a valid key; a call without one gets only the limit of its address. */
 const KEY_HEADERS = [...Object.keys(UNIFORM_HEADERS), ...Object.keys(TOKEN_HEADERS)];
 
-/** Describes the public API, always in the same way. */
 export function createDocument(): OpenApiDocument {
   const api: Api<Endpoint> = {
     title: 'Parley',

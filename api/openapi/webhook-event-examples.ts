@@ -57,7 +57,6 @@ const CHAT = {
 } as const;
 const USAGE = { prompt_tokens: 14, completion_tokens: 9, total_tokens: 23 };
 
-/** The document's text about each event that a webhook can subscribe to. */
 export const WEBHOOK_EVENTS: EventTable = {
   'chat.completed': {
     when: 'An answer was booked, a shortened one included.',

@@ -29,8 +29,8 @@ export interface BookPaymentDeps {
 
 /**
  * Books a payment notice exactly once, then writes the new book to Redis and publishes the tenant's webhook events. A
- * repeated notice repeats only the last two steps, which is harmless: so a call that failed after the booking is
- * completed when the payment provider sends its notice again. `requestId` is for the audit log.
+ * repeated notice repeats only the last two steps, so it completes a call that failed after the booking. `requestId` is
+ * for the audit log.
  */
 export type BookPayment = ReturnType<typeof createBookPayment>;
 

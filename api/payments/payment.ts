@@ -1,14 +1,13 @@
 /**
- * What a payment service can do: one interface and two implementations, Stripe Checkout and the test page. A checkout
+ * One interface and two implementations: Stripe Checkout and the test page. A checkout
  * (api/resources/billing/create-checkout.ts) stores the order and sends the customer there. Credits are granted by the
  * notice that follows, never by the customer's return: stripe/events.ts reads it, book-payment.ts books it in one
- * transaction (shared/mongo/accounts/payment-bookings.ts), and the ledger balance goes to Redis. If that fails, the notice is
- * answered 503, and its repetition publishes the ledger balance. A notice may come any number of times
+ * transaction (shared/mongo/accounts/payment-bookings.ts), and the ledger balance goes to Redis. If that fails, the
+ * notice is answered 503, and its repetition publishes the balance. A notice may come any number of times
  * (docs/decisions/0019-payments.md).
  */
 import type { CheckoutRow, PaymentName } from '../../shared/mongo/accounts/checkout-repository.ts';
 
-/** A checkout that is ready to be paid. */
 interface OpenedCheckout {
   /** The page on which the buyer pays. */
   url: string;
@@ -18,12 +17,8 @@ interface OpenedCheckout {
   sessionId?: string;
 }
 
-/** Whoever takes the money: Stripe, or this service's test page, which takes none. */
 export interface Payment {
   name: PaymentName;
-  /**
-   * Opens a checkout; `origin` is how the caller reaches this service. Safe to repeat: that opens no second checkout.
-   * Throws a ServiceError.
-   */
+  /** `origin`: how the caller reaches this service. A repeat opens no second checkout. Throws a ServiceError. */
   open(checkout: CheckoutRow, origin: string): Promise<OpenedCheckout>;
 }

@@ -67,7 +67,6 @@ function onAbort(signal: AbortSignal, act: () => void): () => void {
   };
 }
 
-/** Counts the answers that `onAbort` would end. */
 export const countWaiting = (signal: AbortSignal): number => waiting.get(signal)?.size ?? 0;
 
 /** The error of an answer that this server can wait for no longer. */
@@ -130,7 +129,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
 
 /** docs/spec.md#stream. */
 const PING_MS = 15_000;
-/** When a client whose request waits in line first gets its place; after that, it gets it with each ping. */
+/** A client whose request waits in line first gets its place after this time, then with each ping. */
 const PLACE_MS = 1_000;
 
 interface PingOptions {
@@ -206,7 +205,7 @@ export const SSE_HEADERS = {
 /** Lets tests shorten the times of the interface. */
 export interface RelayTimes extends Pick<PingOptions, 'pingMs' | 'placeMs'> {
   drainMs?: number;
-  /** How long the relay waits for the terminal event beyond the request's time limit. */
+  /** The relay waits this much longer than the request's time limit for the terminal event. */
   marginMs?: number;
 }
 
@@ -239,10 +238,7 @@ function failureBeforeCommit(entry: StreamEntry, res: Response): ServiceError | 
   return firstSeqOf(entry) === 1 && deltas.length === 0 ? errorOf(terminal, false) : undefined;
 }
 
-/**
- * Writes entries as events. Those that come before `begin` wait in memory. `onFailed`: the request failed before the
- * status line; `onEnded`: all is written.
- */
+/** Entries wait in memory until `begin`. `onFailed`: failed before the status line; `onEnded`: all is written. */
 function createEventWriter(
   res: Response,
   writer: ReturnType<typeof createPacedWriter>,
@@ -251,7 +247,6 @@ function createEventWriter(
 ) {
   const early: StreamEntry[] = [];
   let sse: ReturnType<typeof createSseWriter> | undefined;
-  /** Sequence number of the next event. */
   let nextSeq = fromSeq;
   let isCut = false;
 
@@ -322,10 +317,7 @@ function startDeadline(
   };
 }
 
-/**
- * Forwards a request's stream as SSE. Open it before the request is admitted, so that it misses no event; ping times
- * count from then.
- */
+/** Open it before the request is admitted, so that it misses no event; ping times count from then. */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions) {
   const { shard, requestId, existing, fromSeq = 1, timeoutMs, stopping } = options;
   const { drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;

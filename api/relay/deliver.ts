@@ -3,7 +3,6 @@ import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
 
-/** A reader of a request's events, as the hub tracks it. */
 export interface OpenReader {
   shard: number;
   requestId: string;
@@ -25,7 +24,6 @@ export interface OpenReader {
   isAwaited: boolean;
 }
 
-/** A reader that has received nothing yet. */
 export function newReader(
   shard: number,
   requestId: string,
@@ -74,12 +72,10 @@ export function newGroup(shard: number, requestId: string): ReaderGroup {
   };
 }
 
-/** Whether the reader takes events now. */
 function isListening({ paused, closed }: OpenReader): boolean {
   return !paused && !closed;
 }
 
-/** Whether more events can be delivered now. */
 export function isOpen(reader: OpenReader): boolean {
   return !reader.ended && isListening(reader);
 }
@@ -87,9 +83,9 @@ export function isOpen(reader: OpenReader): boolean {
 export type Deliver = ReturnType<typeof createDeliver>;
 
 /**
- * Whether an entry belongs to another answer than the reader's: Redis came back without its last writes, and another
- * delivery ran the request again. An error with which a later delivery ends an interrupted answer still belongs to the
- * reader's.
+ * Tells whether an entry belongs to another answer than the reader's: Redis came back without its last writes, and
+ * another delivery ran the request again. An error by which a later delivery ends an interrupted answer still belongs
+ * to the reader's.
  */
 function isFromOtherWriter({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
   if (writer === undefined || entry.writer === undefined || entry.writer === writer) return false;
@@ -163,14 +159,13 @@ export type CatchUp = ReturnType<typeof createCatchUp>;
 /** Entries per read. A slow client may take only a few of them; the rest is read again. */
 const PORTION = 64;
 
-/** Where a reader stood when a read began. */
 interface ReadStart {
   reader: OpenReader;
   fromSeq: number;
   hasGap: boolean;
 }
 
-/** Whether a read up to `lastSeq` found events that messages should have brought, but still have not. */
+/** Tells whether a read up to `lastSeq` found events that messages should have brought, but still have not. */
 function isFound({ reader, fromSeq, hasGap }: ReadStart, lastSeq: number): boolean {
   return hasGap && isOpen(reader) && reader.nextSeq === fromSeq && lastSeq >= fromSeq;
 }
@@ -252,7 +247,6 @@ export function createCatchUp(deps: CatchUpDeps) {
   }
 
   return {
-    /** Reads the events that the readers have not seen. */
     catchUp,
     /** Like `catchUp`, for events that messages should have brought. */
     recover,

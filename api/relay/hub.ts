@@ -2,21 +2,17 @@
  * The door of the relay: brings the answers of running requests from Redis to the connections of this ingress, each
  * event once and in order, byte for byte the same on every ingress (docs/decisions/0006-answer-streams.md).
  *
- * - A worker appends an entry to the request's stream, and publishes the same payload to every ingress that reads, in
- *   one script. The payload has a line for each event: text is a JSON string literal, the end a JSON object.
- * - Events are numbered from 1 without gaps, one for each increment, one for the last chunk, one for `[DONE]`, which an
- *   error does not have. An entry's id is the number of its last event. The bytes of an event follow from the record
- *   and that number.
- * - This ingress subscribes once per shard. A message that comes in order goes to the connection at once. The rest is
- *   read from the stream (deliver.ts): after a gap, after every reconnect, and once a second while a stream is silent,
- *   because pub/sub alone lost 460 of 3,000 messages in one reconnect.
+ * - A worker appends an entry to the request's stream and publishes the same payload to every ingress that reads, in one
+ *   script. The payload has a line for each event: text is a JSON string literal, the end a JSON object.
+ * - Events are numbered from 1 without gaps: each increment, the last chunk, and `[DONE]`, which an error does not have.
+ *   An entry's id is the number of its last event. An event's bytes follow from the record and its number.
+ * - This ingress subscribes once per shard, and hands on at once what comes in order. After a gap, after every reconnect,
+ *   and once a second while a stream is silent, it reads the stream (deliver.ts), because pub/sub alone lost 460 of
+ *   3,000 messages in one reconnect. Reading is safe to repeat: it changes nothing but leases.
  * - A reader has a lease of 15 s in the record, renewed every 5 s. When the last one is gone for the grace, the worker
  *   stops, unless the request is to finish without readers. For 20 s after the worker's reconnect no reader counts as
  *   missing, because readers could not renew either.
  * - A client that does not read stops its reader until `drain`, and is dropped after 30 s (paced-writer.ts).
- *
- * deliver.ts has who reads what; answer.ts makes a stream or one document of it. Reading may be repeated at any time: it
- * changes nothing but leases.
  */
 import { decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
@@ -50,7 +46,7 @@ const UNKNOWN_MS = 6_000;
 
 /** Renews the leases of all readers, and finds readers that wait for a request which Redis does not have. */
 function createRenewReaders({ groups, channel, records, readRest, failLost, log }: RenewReadersDeps): () => void {
-  /** Whether a worker may still restore a request that Redis does not know. If so, Redis is asked again later. */
+  /** True while a worker may still restore a request that Redis does not know; Redis is then asked again later. */
   function mayComeBack(group: ReaderGroup): boolean {
     if (group.unknownSince !== undefined) return performance.now() - group.unknownSince < UNKNOWN_MS;
     group.unknownSince = performance.now();
@@ -89,28 +85,24 @@ export interface RelayEvents {
   'relay.gap_filled': [];
 }
 
-/** Brings the entries of running requests from Redis to the connections of this ingress. */
 export interface RelayHub {
   /** The channel on which workers publish the entries of requests admitted here. */
   channelOf(shard: number): string;
-  /** Whether requests of this shard may be admitted. If not, wait for `ensureShard`. */
+  /** False: wait for `ensureShard` before a request of this shard is admitted. */
   hasShard(shard: number): boolean;
   ensureShard(shard: number): Promise<void>;
   /** Calls `onEntry` entry by entry, with each event once and in order, until `close`. */
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
   /** Deletes Redis's copy of an answer once every reader here has reached its end. Call it while a reader is open. */
   deleteWhenRead(requestId: string): void;
-  /**
-   * Calls back once, when all readers here have been told that Redis no longer knows their request. Call it while a
-   * reader is open.
-   */
+  /** Calls back once all readers here know that Redis has lost their request. Call it while a reader is open. */
   onLost(requestId: string, act: () => void): void;
   /** The number of requests with open readers. */
   size(): number;
   close(): void;
 }
 
-/** Where a reader begins. By default: at the first event of a stream that does not exist yet. */
+/** By default a reader begins at the first event of a stream that does not exist yet. */
 export interface ReadFrom {
   fromSeq?: number;
   /** The stream may have begun, so it is read at once. */
@@ -183,7 +175,6 @@ function createReceive(deps: {
   };
 }
 
-/** Adds readers to the group of their request, and takes them out. */
 function createMembership(
   groups: ReaderGroups,
   { records, channel }: RelayHubDeps,
@@ -288,7 +279,6 @@ export function createRelayHub(deps: RelayHubDeps): RelayHub {
   };
 }
 
-/** Opens the path of answers from the workers to this ingress. */
 export function openRelay(parts: ProcessParts & Omit<RelayHubDeps, 'channel' | 'now'>): RelayHub {
   const { subscriber, keyspace, clock, closer } = parts;
   const channel = createChunkChannel(subscriber, keyspace, newId('ing'));

@@ -13,10 +13,7 @@ export function dropUnread(res: ServerResponse, drainMs: number): void {
   res.setTimeout(drainMs, () => res.destroy());
 }
 
-/**
- * Resolves when the client has taken what was written; false: its connection has closed. A client that takes longer
- * than `drainMs` is dropped.
- */
+/** False: the connection has closed. A client that takes longer than `drainMs` is dropped. */
 function untilDrained(res: ServerResponse, drainMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const dropping = setTimeout(() => res.destroy(), drainMs);
@@ -83,9 +80,9 @@ export function createPacedWriter(
       res.end(text);
       dropUnread(res, drainMs);
     },
-    /** Whether the client still has to read what was written. */
+    /** True: the client still has to read what was written. */
     isBlocked: (): boolean => dropping !== undefined,
-    /** Whether the client has been too slow at any time since the last call. */
+    /** True: the client has been too slow at some time since the last call. */
     wasBlocked(): boolean {
       const was = wasBlocked;
       wasBlocked = dropping !== undefined;

@@ -36,7 +36,6 @@ export function answerHead(request: {
 
 /** Fields of an answer in the form of OpenAI's API, as `POST /chat/completions` gives it. */
 export interface OpenAiForm {
-  /** Where a stream has its usage. */
   usage: 'last chunk' | 'own chunk' | 'none';
 }
 
@@ -51,8 +50,8 @@ function metadataOf({ metadataJson }: AnswerHead): string {
 const CANCELLED: ErrorDetail = { code: 'conflict', message: 'The request was cancelled; its text ends here.' };
 
 /**
- * How the end of an answer is told. OpenAI's clients know five finish reasons, and some throw at another word; an
- * `error` beside the chunk is what they raise (docs/spec.md#openais-client).
+ * OpenAI's clients know five finish reasons, and some throw at another word. They raise an `error` beside the chunk
+ * (docs/spec.md#openais-client).
  */
 function endOf(
   { finishReason, error }: Terminal,
@@ -129,10 +128,7 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
   }
 
   return {
-    /**
-     * The events of an entry from `fromSeq` on. A stream ends with the final chunk and then `[DONE]`; a failed one has
-     * no `[DONE]` (docs/spec.md#stream-failure).
-     */
+    /** A stream ends with the final chunk and `[DONE]`, which a failed one lacks (docs/spec.md#stream-failure). */
     events(entry: StreamEntry, fromSeq: number): string {
       let seq = firstSeqOf(entry);
       let text = '';
@@ -240,10 +236,7 @@ export function completeAnswer(
   return `${headOf(head, 'chat.completion')},"choices":[${choice}],"usage":${usage}${metadataOf(head)}${errorFieldOf(error, head)}}`;
 }
 
-/**
- * A worker ends a request at its deadline; if no worker is left, the sweep does. If neither does, the relay gives up
- * this much later.
- */
+/** A worker, or else the sweep, ends a request at its deadline; failing both, the relay gives up this much later. */
 export const DEADLINE_MARGIN_MS = 20_000;
 
 /** The last event of a stream that has begun, but that nobody has ended in time. */
@@ -282,7 +275,6 @@ function* piecesAround(before: string, pieces: Iterable<string>, after: string):
   yield after;
 }
 
-/** The JSON text with `json` between two others. */
 export function around(before: string, json: JsonText, after: string): JsonText {
   return typeof json === 'string' ? before + json + after : piecesAround(before, json, after);
 }

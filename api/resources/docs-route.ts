@@ -55,7 +55,6 @@ const DOCS_INITIALIZER = `SwaggerUIBundle({
 });
 `;
 
-/** The package's files that are served. */
 const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const;
 /** The package's version is the ETag, because a file's time is often the time of unpacking. */
 const ASSET_SECONDS = 3_600;
@@ -81,10 +80,7 @@ function findPackage(): { root: string; etag: string } {
   return { root: dirname(file), etag: `"${version}"` };
 }
 
-/**
- * `GET /docs/`: an API's document, to read and to try out, without loading anything from outside
- * (docs/decisions/0022-openapi-document.md).
- */
+/** `GET /docs/` loads nothing from outside (docs/decisions/0022-openapi-document.md). */
 export function createDocsRoute({ title, prepare }: { title: string; prepare: RequestHandler }): Router {
   const { root, etag } = findPackage();
   const router = Router({ strict: true });
@@ -132,13 +128,11 @@ export function createOpenapiRoute(
   return router;
 }
 
-/** A document as it is sent, with its ETag. */
 export interface ServedDocument {
   text: string;
   etag: string;
 }
 
-/** Creates a document on the first call and returns the same one from then on. */
 function once(create: () => Promise<OpenApiDocument>): () => Promise<ServedDocument> {
   let made: Promise<ServedDocument> | undefined;
   const make = async () => {

@@ -45,7 +45,7 @@ export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDe
     );
   }
 
-  /** Undefined: the address may try again; else the time until it may, as the store has it. */
+  /** Milliseconds until the address may try again, as the store says them; undefined: it may. */
   function countHere(address: string): number | undefined {
     const now = clock.now();
     const recent = (failedAt.get(address) ?? []).filter((at) => at > now - MINUTE_MS);
@@ -79,7 +79,6 @@ export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDe
 export const BOARD_PATH = '/admin/queues';
 export const SIGN_IN_PATH = '/admin/sign-in';
 
-/** The sign-in form that leads to the page `to` of the administration. */
 export const signInFor = (to: string) => `${SIGN_IN_PATH}?to=${encodeURIComponent(to)}`;
 
 export type AdminAuthentication = ReturnType<typeof createAdminAuthentication>;
@@ -93,9 +92,8 @@ export interface AdminAuthenticationDeps {
 const READING = new Set(['GET', 'HEAD']);
 
 /**
- * Throws for a call that a page of another origin has made its browser send. `SameSite=Strict` keeps other sites from
- * using a session, but counts every port and every subdomain of this host as the same site. Clients other than browsers
- * send neither header.
+ * Throws for a call that a page of another origin made its browser send. `SameSite=Strict` keeps other sites from using
+ * a session, but every port and subdomain of this host counts as the same site. Other clients send neither header.
  */
 export function assertSameOrigin({ headers, host }: Request): void {
   const { origin, 'sec-fetch-site': site } = headers;
@@ -127,7 +125,6 @@ async function authenticate(
   return token;
 }
 
-/** Refuses a read-only token for every method but GET and HEAD. */
 function assertMayUse({ name, role }: AdminToken, { method }: Request): void {
   if (role === 'write' || READING.has(method)) return;
   const message = `The administrator token \`${name}\` may only read; use one with the role \`write\`.`;
@@ -137,10 +134,7 @@ function assertMayUse({ name, role }: AdminToken, { method }: Request): void {
 export function createAdminAuthentication(deps: AdminAuthenticationDeps) {
   const { tokens, failures, sessions } = deps;
 
-  /**
-   * Compares with every token, so that the time taken says nothing about their order. Undefined: the token is wrong. Throws
-   * `rpm_exceeded` if the address has sent too many wrong ones.
-   */
+  /** Takes the same time for every token. Undefined: it is wrong. Throws `rpm_exceeded` after too many wrong ones. */
   async function findToken(req: Request, res: Response, given: string): Promise<AdminToken | undefined> {
     failures.assertMayTry(req);
     const [token] = tokens.filter((one) => isSameSecret(given, one.token));

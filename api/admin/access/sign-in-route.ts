@@ -16,10 +16,7 @@ const SIGN_OUT_PATH = '/admin/sign-out';
 const SIGN_IN_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/**
- * The page that `?to=` names, as it is to be opened; undefined unless it is one of the administration's other pages. A
- * link to this form must not lead to another place.
- */
+/** The page in `?to=`; undefined unless it is another page of the administration, so that no link leads away. */
 function pageAfter({ query: { to } }: Request): string | undefined {
   const here = 'http://here.invalid';
   const url = typeof to === 'string' ? URL.parse(to, here) : null;
@@ -28,11 +25,10 @@ function pageAfter({ query: { to } }: Request): string | undefined {
 }
 
 interface SignInPage {
-  /** The page that follows. */
   to: string | undefined;
   /** The fault, in words for the person at the form. */
   notice?: string | undefined;
-  /** The name of the token with which the browser is signed in. It contains no characters that are special in HTML. */
+  /** The token's name, if the browser is signed in. It contains no characters that are special in HTML. */
   signedInAs?: string | undefined;
 }
 

@@ -18,7 +18,6 @@ export type AdminAudit = ReturnType<typeof createAdminAudit>;
 const SECRET_NAME = /(^|_)(key|secret|token|password)$/;
 const HIDDEN = '[hidden]';
 
-/** A body without its secrets, recognized by their field names. */
 function withoutSecrets(body: unknown): unknown {
   if (Array.isArray(body)) return body.map(withoutSecrets);
   if (!isRecord(body)) return body;
@@ -30,7 +29,7 @@ function withoutSecrets(body: unknown): unknown {
   );
 }
 
-/** The body as it may stay. No deletion reaches this log: of a deletion or export it has neither entity nor reason. */
+/** No deletion reaches this log, so of a deletion or an export it keeps neither entity nor reason. */
 function recorded(pseudonyms: Pseudonyms, tenantId: unknown, body: unknown): unknown {
   if (!isRecord(body) || body['scope'] === undefined) return withoutSecrets(body);
   const { scope, entity_id: entityId } = body;
@@ -64,9 +63,8 @@ export function createAdminAudit({ adminAudit, compliance, clock, log }: AdminAu
 
   return {
     /**
-     * Writes a change's line before the change is made, so that no change goes unrecorded; rejects if it cannot be
-     * written. The returned function records how the change ended, and never rejects; until it is called, the line says
-     * that nobody knows.
+     * Writes a change's line before the change is made; rejects if it cannot, so that no change goes unrecorded. Until
+     * the returned function records how the change ended, the line says that nobody knows. That function never rejects.
      */
     async begin(req: Request, res: Response, changes: unknown): Promise<(outcome: AdminOutcome) => Promise<void>> {
       const entry = entryOf(req, res, 'change');

@@ -29,19 +29,18 @@ const API_VERSION = /\?api-version=[\w.-]{1,64}$/;
 /** Characters that nobody sees in what they paste: controls, separators of lines, and those without a width. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
-/** Pasted names bring characters along that no provider knows; its answer would be 404. */
+/** Pasted names bring along characters that no provider knows; it would answer 404. */
 const checkModel: Joi.CustomValidator<string> = (value, helpers) =>
   value === value.trim() && !INVISIBLE.test(value)
     ? value
     : helpers.message({ custom: '{{#label}} must not begin or end with a space, or contain invisible characters' });
 
-/** A provider's name of a model. */
 export const modelSchema = Joi.string()
   .max(512)
   .custom(checkModel)
   .meta({ rule: 'No space at either end, and no invisible characters.' });
 
-/** The paths of calls, which are appended to the URL; documentation shows them at the end of it. */
+/** Documentation shows these paths at the end of the URL, but this service appends them itself. */
 const CALL_PATH = /(?:\/(?:chat\/completions|completions|messages|embeddings|responses|models))+$/i;
 const TWO_VERSIONS = /(\/v\d+)\1$/i;
 const KIND_AT: Readonly<Record<string, ProviderKind>> = {
@@ -49,10 +48,7 @@ const KIND_AT: Readonly<Record<string, ProviderKind>> = {
   'api.anthropic.com': 'anthropic',
 };
 
-/**
- * The URL without what an administrator has pasted too much, and with the version that a known address lacks; undefined
- * if it is right as it is.
- */
+/** Drops a pasted call path or second version, and adds the one that a known address lacks; undefined: no change. */
 function mendedUrl(value: string): string | undefined {
   const query = API_VERSION.exec(value)?.[0] ?? '';
   const address = value.slice(0, value.length - query.length).replace(/\/+$/, '');
@@ -108,10 +104,9 @@ const breakerSchema = Joi.object<BreakerBody, true>({
   max_open_ms: breakerMs,
 });
 
-/** The most calls at once, of a provider or a target; absent or null: it is found. */
+/** For a provider or a target. Absent or null: the service finds the most calls at once by itself. */
 export const maxInFlightSchema = countSchema(1, CEILING_MAX).allow(null);
 
-/** `PUT /providers/{provider}`. */
 export const providerSchema = Joi.object<ProviderBody, true>({
   kind: Joi.string()
     .valid(...PROVIDER_KINDS)
@@ -141,13 +136,11 @@ export const providerSchema = Joi.object<ProviderBody, true>({
   .messages({ 'string.pattern.name': '{{#label}} must be {{#name}}' })
   .required();
 
-/** `PATCH /providers/{provider}`. */
 export const providerChangesSchema: Joi.ObjectSchema<Partial<ProviderBody>> = providerSchema.fork(
   ['kind', 'base_url'],
   (schema) => schema.optional(),
 );
 
-/** `POST /providers/{provider}/test`. */
 export const providerTestSchema = Joi.object<{ model?: string }, true>({
   model: modelSchema.description('By default that of the first target of the provider.'),
 });
@@ -170,7 +163,6 @@ function toBreakerSettings(body: BreakerBody = {}): BreakerSettings {
   };
 }
 
-/** The settings in the fields of a body, and of the resource. */
 export function toBreakerBody({ windowMs, minAttempts, failureRatio, openMs, maxOpenMs }: BreakerSettings) {
   return {
     window_ms: windowMs,
@@ -195,7 +187,7 @@ function assertSafeTransport(baseUrl: string): void {
 export interface ProviderRules {
   /** Plain HTTP is allowed to any host. */
   allowHttp: boolean;
-  /** How keys of this service begin, which no provider takes. */
+  /** The start of this service's own keys, which no provider takes. */
   keyPrefix: string;
 }
 
@@ -237,10 +229,7 @@ const SETTING_OF = {
   max_in_flight: 'maxInFlight',
 } as const satisfies Record<keyof ProviderBody, keyof ProviderSettings>;
 
-/**
- * The settings that the body names, and no other: a change of another one at the same time stays. What it says is checked
- * beside the rest. Throws `invalid_request`.
- */
+/** Only what the body names, so that simultaneous changes stay; checked with the rest. Throws `invalid_request`. */
 export function toProviderChanges(
   before: ProviderRow,
   body: Partial<ProviderBody>,

@@ -69,7 +69,7 @@ export function createBoardHistory(
   };
 }
 
-/** How many minutes a queue's chart shows. */
+/** The minutes that a queue's chart shows. */
 const MINUTES = 60;
 
 /** The last hour in the form of BullMQ's own metrics: full minutes, newest first, plus the count of the current one. */

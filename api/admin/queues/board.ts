@@ -17,7 +17,7 @@ import type { ProcessParts } from '../../../shared/process-parts.ts';
 
 export type BoardQueues = ReturnType<typeof openBoardQueues>;
 
-/** A shard appears with its first tenant, however many shards there were when this process started. */
+/** A new shard appears with its first tenant, while this process runs. */
 const SHARDS_FRESH_MS = 2_000;
 
 /** Opens every queue, for watching only. */
@@ -116,7 +116,7 @@ class BoardAdapter extends ExpressAdapter {
   }
 }
 
-/** Its own buttons are hidden; an address of one that somebody calls all the same says what to use. */
+/** The board hides its buttons; a call of a button's address is told what to use instead. */
 const readOnly: RequestHandler = (req, res, next) => {
   if (req.method === 'GET' || req.method === 'HEAD') {
     next();
@@ -154,7 +154,6 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch) {
   const shown = new Map<BullQueue, RedactedQueue>();
   return {
     app,
-    /** Adds the queues of new shards to the board. */
     show(queues: readonly BullQueue[]): void {
       if (queues.every((queue) => shown.has(queue))) return;
       for (const queue of queues) {

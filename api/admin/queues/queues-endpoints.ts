@@ -36,7 +36,6 @@ const idOf = (queue: BullQueue) => `${shardOfQueue(queue) ?? 0}:${queue.name}`;
 export interface QueuesDeps {
   queues: () => Promise<readonly BullQueue[]>;
   queueStatistics: QueueStatistics;
-  /** `WORKER_CONCURRENCY`. */
   workerConcurrency: number;
   clock: Clock;
 }
@@ -90,7 +89,6 @@ async function figuresOf(queue: BullQueue, { queueStatistics, workerConcurrency,
   } satisfies FieldsOf<typeof fields>;
 }
 
-/** The figures of every queue, for the administration and for metrics. */
 export async function readQueues(deps: QueuesDeps) {
   return Promise.all((await deps.queues()).map((queue) => figuresOf(queue, deps)));
 }

@@ -38,7 +38,7 @@ export interface ReplayedOne {
 }
 
 export interface ReplayReport {
-  /** How many requests match the filter, on all pages. */
+  /** The requests that match the filter, on all pages. */
   matched: number;
   requests: ReplayedOne[];
   /** Undefined: this was the last page. */
@@ -59,7 +59,7 @@ interface ReplayFailedDeps {
   clock: Clock;
 }
 
-/** How many tenants are replayed at once; the requests of one tenant run in the order of their acceptance. */
+/** Tenants that are replayed at once; the requests of one tenant run in the order of their acceptance. */
 const TENANTS_AT_ONCE = 8;
 
 /** Requests in the order of acceptance, followed by lines in the order of their failures. */
@@ -139,7 +139,6 @@ function createReplayFailed(deps: ReplayFailedDeps): ReplayFailed {
   };
 }
 
-/** Composes the parts that replay failed requests. */
 export function openReplay(
   parts: ProcessParts & { records: RecordStore },
   recovery: Recovery,

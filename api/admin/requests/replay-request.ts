@@ -62,7 +62,6 @@ function toReplayed(envelope: RequestEnvelope, failedAt: number, now: number): R
 
 export type ReplayRequest = (failed: FailedIntent) => Promise<ReplayOutcome>;
 
-/** The request as it is admitted for its replay. */
 function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
   const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept, request } = envelope;
   return {
@@ -113,8 +112,8 @@ async function putBack(deps: ReplayRequestDeps, failed: FailedIntent, ended: End
 
 /**
  * Runs a failed request again under its own id. Of several simultaneous calls, only the one that takes the intent runs
- * it. Until the request is in line, it still counts as failed, whatever dies on the way. Throws if a store does not
- * answer: the sweep then finds out whether the request is in line or has failed.
+ * it. Until it is in line, the request counts as failed, whatever dies on the way. Throws if a store does not answer:
+ * the sweep then finds out where the request is.
  */
 export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
   const { failed: intents, checks, admit, replays, cache, principals, clock, log } = deps;

@@ -8,7 +8,6 @@ import type { AnswerRepository } from '../../../shared/mongo/requests/answer-rep
 import type { PrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
 import { keepsNothing } from '../../http/request-terms.ts';
 
-/** Why a request is not run again. */
 export const SKIP_REASONS = {
   account_suspended: 'The account is suspended.',
   budget_exceeded: 'The monthly token budget is used up.',
@@ -42,7 +41,7 @@ export interface ReplayChecksDeps {
 /** Facts in MongoDB that may forbid a replay of a failed request. */
 export type ReplayChecks = ReturnType<typeof createReplayChecks>;
 
-/** Why nothing of this key may run now. */
+/** The reason why no request of this key may run now; undefined: there is none. */
 function refusalOf(principal: Principal | undefined, now: number): SkipReason | undefined {
   if (principal?.keyStatus !== 'active') return 'key_revoked';
   if ((principal.expiresAt ?? Infinity) <= now) return 'key_expired';

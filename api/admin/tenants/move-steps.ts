@@ -21,7 +21,6 @@ export interface MoveChecksDeps {
   acceptanceClock: AcceptanceClock;
 }
 
-/** The conditions for copying a tenant. */
 type MoveChecks = ReturnType<typeof createMoveChecks>;
 
 const counted = (count: number, one: string, many: string) =>
@@ -46,13 +45,9 @@ export function createMoveChecks({ state, moves, acceptanceClock }: MoveChecksDe
       });
     },
 
-    /**
-     * Waits until the new shard's clock has passed the time at which the old shard was closed. Throws `conflict` if the
-     * two clocks differ by more than a second.
-     */
+    /** Waits until the new shard's clock is past the old one's closing; throws `conflict` if off by over 1 s. */
     async waitForClock({ from, to }: TenantMove): Promise<void> {
-      // The times of limits and the order of acceptance move with the tenant, and were taken from the old server's
-      // clock.
+      // The times of limits and the order of acceptance move along, and the old server's clock gave them.
       const before = await acceptanceClock.read(from);
       const there = await acceptanceClock.read(to);
       const after = await acceptanceClock.read(from);
@@ -161,9 +156,7 @@ export function createMoveSteps(deps: MoveStepsDeps) {
       if (!(await moves.arrive(tenantId, move))) throw new Overtaken();
     },
 
-    /**
-     * The second half, once the row names the new shard. Safe to repeat; rejects with `Overtaken` if the move is over.
-     */
+    /** The second half, once the row names the new shard. Safe to repeat; throws `Overtaken` if the move is over. */
     finish: (tenantId: string, move: TenantMove): Promise<TenantRow> => finishMove(deps, tenantId, move),
 
     /** Leaves the tenant on its old shard. False: it has already arrived, or another process is moving it. */
@@ -177,9 +170,8 @@ export interface ApplyStatusDeps {
 }
 
 /**
- * Copies the status of the tenant's row to Redis. Reads the row again after each write, so that when several
- * administrators suspend, reactivate or move a tenant at the same time, all end with the flag of the final row, on its
- * shard.
+ * Copies the status of the tenant's row to Redis. Reads the row again after each write, so that simultaneous
+ * suspensions, reactivations and moves all end with the final row's flag, on its shard.
  */
 export async function applyStatus({ tenants, accessFlags }: ApplyStatusDeps, tenant: TenantRow): Promise<TenantRow> {
   let applied = tenant;

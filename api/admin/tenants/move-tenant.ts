@@ -19,15 +19,9 @@ export interface MoveTenantDeps extends Omit<MoveStepsDeps, 'checks'>, Pick<Move
 }
 
 export interface MoveTenant {
-  /**
-   * Moves an idle tenant to another shard. Safe to repeat, even if a process died on the way. Throws `conflict` if the
-   * tenant is not idle.
-   */
+  /** Moves an idle tenant; throws `conflict` if it is not. Safe to repeat, even after a process died on the way. */
   move(tenantId: string, to: number): Promise<TenantRow>;
-  /**
-   * Ends a move whose process has died; called by whoever finds a tenant in the middle of a move. If there is no move,
-   * removes a mark or a suspension that only Redis knows of.
-   */
+  /** Ends a move whose process has died. Without a move, removes a mark or suspension that only Redis knows. */
   recover(tenantId: string): Promise<void>;
 }
 
@@ -104,7 +98,6 @@ function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
   };
 }
 
-/** The stores that a move writes to. */
 export interface MoveStores {
   mongo: MongoConnection;
   redis: RedisClient;

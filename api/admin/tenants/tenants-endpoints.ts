@@ -61,7 +61,7 @@ async function deleteEverything(deps: TenantComplianceDeps, res: Response, actor
     const open = await deps.compliance.jobs.listOpen(actor, 'deletion');
     const own = open.find(({ scope, sole }) => scope === 'tenant' && sole !== undefined);
     if (!(error instanceof ServiceError)) throw error;
-    // One that has given its place up may have overlooked that the tenant is closed.
+    // A deletion that has given up its place may have overlooked that the tenant is closed.
     return own?._id ?? deleteEverything(deps, res, actor);
   }
 }
@@ -339,10 +339,7 @@ interface BehalfWords {
   description?: string | undefined;
 }
 
-/**
- * A tenant's own endpoint as the administration has it below `/tenants/{id}`, whatever the tenant's status: with the reach
- * of a live key, and the administrator as the one who did it.
- */
+/** A tenant's own endpoint for administrators, whatever the tenant's status, with the reach of a live key. */
 function onBehalf<Deps>(
   endpoint: Endpoint<Deps>,
   { summary, tag = 'Tenants', description = endpoint.description }: BehalfWords,
@@ -362,7 +359,7 @@ function onBehalf<Deps>(
     isRemembered: method === 'POST',
     async handle({ actorIn, ...call }, deps) {
       const { _id: tenantId, shard } = await findTenant(deps.tenants, readParam(call.req, 'tenantId'));
-      // These endpoints read nothing else of a key. It bounds no other: 0 is no limit.
+      // These endpoints read nothing else of a key. A limit of 0 is none.
       const limits = { rpm: 0, tpm: 0, dailyRequests: 0, chatRpm: 0, streamRpm: 0 };
       const known: Partial<Principal> = { tenantId, shard, mode: 'live', scopes: ['*'], limits };
       const principal = known as Principal;

@@ -68,20 +68,17 @@ export const TENANT_EXAMPLE: ReturnType<typeof toTenantResource> = {
   shard: 0,
 };
 
-/** `POST /tenants`. */
 export const newTenantSchema = Joi.object<Partial<TenantWire> & { name: string; credits?: number }>({
   ...tenantRules,
   name: tenantRules.name.required(),
   credits: creditsSchema.min(0).description('Granted at once.'),
 }).required();
 
-/** `PATCH /tenants/{tenant_id}`. */
 export const tenantChangesSchema = Joi.object<Partial<TenantWire> & { status?: TenantRow['status'] }>({
   ...tenantRules,
   status: Joi.string().valid('active', 'suspended'),
 }).required();
 
-/** `POST /tenants/{tenant_id}/move`. */
 export const tenantMoveSchema = Joi.object<{ shard: number }, true>({
   shard: Joi.number().integer().min(0).required().description('The number of the shard, as `GET /queues` lists them.'),
 }).required();

@@ -102,7 +102,6 @@ interface TierBody {
   targets: TargetBody[];
 }
 
-/** `PUT /tiers/{tier}`. */
 const tierBodySchema = Joi.object<TierBody, true>({
   rates: Joi.object<RatesBody, true>({
     prompt: rate.required(),
@@ -158,7 +157,7 @@ function toTargetCost({ currency, prompt, completion, ...kinds }: CostBody): Tar
   return { currency, ...prices, ...kindsNamed('kinds', kinds) };
 }
 
-/** Sums in two currencies would be unknown, and so would the cost of a request that one target failed. */
+/** Sums in two currencies would mean nothing, nor would the cost of a request that one target failed. */
 function assertCosts({ targets }: TierBody, isRequired: boolean): void {
   const currency = targets.find(({ cost }) => cost)?.cost?.currency;
   for (const [index, { cost }] of targets.entries()) {

@@ -26,7 +26,6 @@ import type { FieldsOf, JsonSchema } from '../../contract/json-schema.ts';
 /** Prices of the kinds of tokens that have one of their own. */
 export type KindPrices = Partial<Record<KindName, number>>;
 
-/** A schema for each kind, by its name. */
 export function eachKind<Part>(part: (description: string) => Part): Record<KindName, Part> {
   const parts = KIND_NAMES.map((kind) => {
     const [count, , name] = TOKEN_KINDS[kind];

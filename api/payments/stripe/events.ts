@@ -32,8 +32,8 @@ const ANY = schemaOf(Joi.object());
 const SCHEMAS = new Map([...OBJECTS].map(([type, object]) => [type, schemaOf(object)]));
 
 /**
- * Whether a value signed by Stripe is an event that contains its object, including the amounts needed for reversals.
- * Thin events contain no object, and other versions of Stripe's API may omit fields.
+ * True for a value signed by Stripe that contains its object, including the amounts needed for reversals. Thin events
+ * contain no object, and other versions of Stripe's API may omit fields.
  */
 export function isSnapshotEvent(value: Stripe.Event | null): value is Stripe.Event {
   const schema = SCHEMAS.get(String(value?.type)) ?? ANY;
@@ -98,7 +98,7 @@ function refundedBy(charge: Refunded): Effect {
   return { kind: 'reversed', reference, reversal: { kind: 'refund', refundedAmount: charge.amount_refunded } };
 }
 
-/** A refund names only the payment: its metadata is its own. */
+/** A refund names only the payment; its metadata is not the checkout's. */
 function refundOf({ id, amount, status, payment_intent: payment }: Stripe.Refund): Effect {
   const said = { id, amount, isFailed: status === 'failed' || status === 'canceled' };
   return { kind: 'reversed', reference: idOf(payment), reversal: { kind: 'refund', refund: said } };
@@ -152,7 +152,7 @@ function occurrenceOf({ type, data: { object } }: Stripe.Event): { occurrence?: 
   return moves.length === 0 ? {} : { occurrence: [object.id, type, ...moves.map(({ id }) => id).sort()].join(' ') };
 }
 
-/** The event must have passed snapshot-event.ts. `isLive`: whether the secret key in use is a live-mode key. */
+/** The event must have passed `isSnapshotEvent`. `isLive`: the secret key in use is a live-mode key. */
 export function toNotice(event: Stripe.Event, isLive: boolean): StripeNotice {
   return { id: event.id, type: event.type, ...occurrenceOf(event), effect: effectOf(event, isLive) };
 }

@@ -23,7 +23,7 @@ export interface StripeWebhookDeps {
 
 /** Stripe's events are only a few KiB, and anyone can send here. */
 const BODY_BYTES_MAX = 256 * 1024;
-/** How much arriving bodies may hold together, per address and in total. */
+/** Arriving bodies may hold this much together, per address and in total. */
 const ADDRESS_BYTES_MAX = 8 * 1024 * 1024;
 const ALL_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -56,10 +56,7 @@ function readRaw(): RequestHandler {
   };
 }
 
-/**
- * `POST /billing/stripe/webhook`, without a key: the signature authenticates the call. An event that has already had
- * its effect gets 200 again, because Stripe repeats it until it gets that answer.
- */
+/** `POST /billing/stripe/webhook` needs no key: events are signed. A repeat gets 200, or Stripe sends it again. */
 export function createStripeWebhookRoute(deps: StripeWebhookDeps): Router {
   const { stripe, bookPayment, paymentBookings, clock } = deps;
 

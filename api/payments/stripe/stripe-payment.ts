@@ -16,9 +16,7 @@ export interface StripeSettings {
 
 export interface StripePayment extends Payment {
   name: 'stripe';
-  /**
-   * The notice in a callback's raw body. Throws `invalid_request` unless Stripe has just signed it as a snapshot event.
-   */
+  /** Throws `invalid_request` unless Stripe has just signed the raw body as a snapshot event. */
   readCallback(body: Buffer, signature: string): StripeNotice;
   /** The checkout that a payment was for, if it was one of this service's. Throws `model_unavailable`. */
   checkoutOf(paymentId: string): Promise<string | undefined>;

@@ -16,7 +16,7 @@ import { createLineSplitter, createRequestSplitter } from './split-requests.ts';
 import { toLine } from './to-line.ts';
 import type { BatchLine } from './to-line.ts';
 
-/** How long reading a batch may occupy the process at a time. */
+/** Reading a batch may occupy the process for this long at a time. */
 const STEP_MS = 10;
 /** One turn reads at most this much, and holds it until then. */
 const TURN_BYTES = 1024 * 1024;
@@ -33,7 +33,6 @@ const LIMIT = {
     ),
 };
 
-/** The batch's own fields, without its requests. */
 export const batchFieldsSchema = Joi.object<{ metadata: object; requests?: unknown }>({
   metadata: metadataSchema,
 }).required();
@@ -140,10 +139,7 @@ export interface BatchReader {
   inTurn<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/**
- * Reads a batch while it arrives and hands on each of its lines. Throws a ServiceError if the batch as a whole is invalid;
- * the error of a single request goes into its line.
- */
+/** Throws a ServiceError if the batch as a whole is invalid; a single request's error goes into its line. */
 export async function readBatch(req: Request, { keep, hold, inTurn }: BatchReader) {
   const type = batchTypeOf(req);
   const splitter = type === NDJSON ? createLineSplitter() : createRequestSplitter();

@@ -77,7 +77,6 @@ function assertKeepsResults(principal: Principal): void {
 
 const received = new WeakMap<Response, () => Promise<BatchRow>>();
 
-/** Starts the batch that `receiveBatch` has stored. */
 export function startReceived(res: Response): Promise<BatchRow> {
   const start = received.get(res);
   if (start === undefined) throw new Error('The body of a batch must be read before it starts');
@@ -85,9 +84,8 @@ export function startReceived(res: Response): Promise<BatchRow> {
 }
 
 /**
- * Reads and stores the body of `POST /batches`, and leaves its hash as `req.body`, by which an `Idempotency-Key`
- * recognizes it. A batch that is not started by `startReceived` is deleted again, at the latest when the connection
- * closes.
+ * Reads and stores the body of `POST /batches`, and leaves its hash as `req.body` for the `Idempotency-Key`. A batch
+ * that `startReceived` does not start is deleted again, at the latest when the connection closes.
  */
 export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
   const room = createRoom(deps);

@@ -1,6 +1,6 @@
 import { createByteBuffer } from '../../http/read-body.ts';
 
-/** Where in the body a request stands, in words that let its sender find it. */
+/** The place of a request in the body, in words that let its sender find it. */
 export interface Place {
   /** `Line 7`, or `requests[6]` in backticks. */
   name: string;
@@ -21,7 +21,6 @@ export interface Splitter {
   isWhole: boolean;
   /** The requests that end in this part of the body. Throws a ServiceError if the body as a whole is invalid. */
   push(part: Buffer): Iterable<Piece>;
-  /** To be called at the end of the body. */
   end(): Iterable<Piece>;
   /** The batch's own metadata, unparsed, available once the body has ended; undefined: it has none. */
   metadata(): Buffer | undefined;

@@ -79,7 +79,6 @@ function createNames() {
   };
 }
 
-/** Where in the body the splitter is. */
 interface Position {
   expected: Expected;
   /** The name of the value that comes. */
@@ -190,7 +189,6 @@ export function createLineSplitter(): Splitter {
   /** Only blanks of the current line have arrived so far. */
   let isEmpty = true;
 
-  /** The index of the first byte that is not blank. */
   function behindBlanks(part: Buffer, from: number): number {
     let index = from;
     for (; isBlank(part[index]); index += 1) if (part[index] === LINE_FEED) number += 1;

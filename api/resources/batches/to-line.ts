@@ -130,10 +130,7 @@ function named(line: BatchLine, json: Buffer): BatchLine {
   return { ...line, customId, ...(entityId === undefined ? {} : { entityId }) };
 }
 
-/**
- * Reads one request. Its errors go into its own result and affect no other request; throws `invalid_request` on bytes
- * that make the whole body unreadable.
- */
+/** A request's errors go into its own result. Throws `invalid_request` on bytes that make the body unreadable. */
 export function toLine({ place, json }: Piece, isWhole: boolean): BatchLine {
   if (json === undefined) return refused(place, `must not exceed ${bodyBytesMax} bytes`);
   const parsed = parseJson(json, bodyValuesMax);

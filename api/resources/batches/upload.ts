@@ -16,14 +16,12 @@ import type { BatchLine } from './to-line.ts';
 const HELD_BYTES_MAX = 8 * 1024 * 1024;
 /** Memory of a row on top of its text. */
 const ROW_BYTES = 512;
-/** Lines that are written with one command. */
 const WRITTEN_LINES = 200;
 
 /** The pauses double from the first to the last, and add up to a quarter of an hour. */
 const TAKE_BACK_AGAIN_MS = 250;
 const TAKE_BACK_PAUSE_MAX_MS = 512_000;
 
-/** A batch that arrives line by line. */
 export type Upload = ReturnType<typeof openUpload>;
 
 export interface UploadDeps {
@@ -110,9 +108,7 @@ function createLineGroups(batch: BatchRow, { batches, batchQueue }: UploadDeps) 
   };
 }
 
-/**
- * Asks the leader to remove the batch if it finds it once MongoDB is back. Resolves to `running` if it runs already.
- */
+/** Asks the leader to remove the batch if it appears once MongoDB is back; resolves to `running` if it runs already. */
 function refuse({ shard, _id: batchId }: BatchRow, { batchQueue }: UploadDeps) {
   return inTime(batchQueue.decide(shard, batchId, 'refused'));
 }
@@ -177,9 +173,9 @@ async function startStored(
 }
 
 /**
- * Stores a batch while it arrives, in groups of lines: the next group is read once the previous one is stored. The last
- * group, often the only one, waits for `start`, so that most batches that turn out not to run are never written. What is
- * written counts for the tenant's minute, also where it is taken back.
+ * Stores a batch while it arrives, in groups of lines: reads the next group once the previous one is stored. The last
+ * group, often the only one, waits for `start`, so that most batches that turn out not to run are never written. What
+ * is written counts for the tenant's minute, even if it is taken back.
  */
 export function openUpload(principal: Principal, deps: UploadDeps) {
   const batch = newBatch(principal, deps.clock.now());
@@ -228,8 +224,8 @@ export function openUpload(principal: Principal, deps: UploadDeps) {
 
     /**
      * Starts the batch once all of it has arrived. If the same run has already started another batch, removes this one
-     * and returns the other. Throws `conflict` if the batch can no longer start. After any other error the batch does not
-     * run either, unless it has a `startedUnder`, by which a repeat finds it, or both stores are unavailable.
+     * and returns the other. Throws `conflict` if it can no longer start. After any other error it does not run either,
+     * unless it has a `startedUnder`, by which a repeat finds it, or both stores are unavailable.
      */
     async start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow> {
       if (state !== 'arriving')
@@ -251,7 +247,6 @@ export function openUpload(principal: Principal, deps: UploadDeps) {
       return decide(await startStored(batch, deps, arrived), arrived);
     },
 
-    /** Bytes of the lines that are in memory. */
     heldBytes: lines.heldBytes,
 
     /** Removes what is stored, unless `start` was called. Never rejects; safe to repeat. */

@@ -103,7 +103,6 @@ const transactionsQuerySchema = Joi.object<{ type?: LedgerType }, true>({
     .description('Entries of this type only.'),
 }).unknown();
 
-/** `type`, plus the parameters of every list. */
 export const transactionsQuery: QueryRule<{ list: ListQuery; type: LedgerType | undefined }> = {
   schemas: [transactionsQuerySchema, listQuerySchema],
   read(query) {

@@ -26,14 +26,13 @@ interface Buyer {
   tenantId: string;
   keyId: string;
   balanceMicro: number;
-  /** How the caller reaches this service. */
+  /** The scheme and host by which the caller reaches this service. */
   origin: string;
 }
 
 interface NewCheckout {
   checkoutId: string;
   order: Order;
-  /** Where the buyer goes after paying, or after leaving without paying. */
   urls: { successUrl: string; cancelUrl: string };
   buyer: Buyer;
 }
@@ -46,10 +45,7 @@ function assertRoomFor({ creditsMicro, packageId }: Order, { balanceMicro }: Buy
   });
 }
 
-/**
- * Stores a checkout before opening it with the payment, so that a payment notice always finds its checkout. A checkout
- * that could not be opened has status `failed`.
- */
+/** Stores a checkout before opening it, so that a payment notice always finds it; `failed`: it was not opened. */
 async function openCheckout(
   { checkouts, payment }: { checkouts: CheckoutRepository; payment: Payment },
   { checkoutId, order, urls, buyer }: NewCheckout,
@@ -174,7 +170,7 @@ export interface CreateCheckoutDeps extends BalanceDeps {
   clock: Clock;
 }
 
-/** How the caller reaches this service; Express believes only a trusted proxy's headers. */
+/** Express believes only a trusted proxy's headers. */
 function originOf(req: Request): string {
   return `${req.protocol}://${req.host}`;
 }

@@ -109,7 +109,6 @@ const downloadExport = defineEndpoint({
   },
 });
 
-/** The texts, fields and examples of each kind of job. */
 const SHOWN = {
   export: { one: 'an export', answer: 'The export.', resource: exportResource, example: COMPLETE_EXPORT_EXAMPLE },
   deletion: {
@@ -187,10 +186,7 @@ const createExport = defineEndpoint({
 
 const REASON_CHARACTERS_MAX = 500;
 
-/**
- * A deletion of the same entity that is open but has not begun. It covers the new one too, because it reads the data
- * only when it begins; one that has begun does not.
- */
+/** An open deletion of the same entity. It reads the data only when it begins, so until then it covers the new one. */
 async function sameQueued(
   { compliance }: ComplianceDeps,
   space: Space,

@@ -20,7 +20,6 @@ import type { ReaderPlaces } from '../../relay/reader-places.ts';
 import { createComplianceQueue } from '../../../shared/queue/queues.ts';
 import type { ProcessParts } from '../../../shared/process-parts.ts';
 
-/** Dependencies of the endpoints for exports and deletions. */
 type ComplianceParts = ReturnType<typeof openCompliance>;
 
 export interface ComplianceDeps {
@@ -31,7 +30,6 @@ export interface ComplianceDeps {
   clock: Clock;
 }
 
-/** The subject of an export or a deletion. */
 export interface SubjectBody {
   scope: ComplianceScope;
   entity_id?: string;

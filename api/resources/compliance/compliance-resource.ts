@@ -22,7 +22,6 @@ import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 const CREATED = 1_795_255_200;
 const SHA256 = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
 
-/** The fields of both kinds of jobs. */
 const jobFields = (
   prefix: string,
   name: string,

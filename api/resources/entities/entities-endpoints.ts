@@ -64,7 +64,6 @@ interface EntityBody {
   metadata?: object | null;
 }
 
-/** `POST /entities`. */
 const newEntitySchema = Joi.object<EntityBody & { entity_id: string }, true>({
   ...fields,
   entity_id: entityId.required(),
@@ -84,7 +83,6 @@ const pathSchema = Joi.object<{ entity_id: string }, true>({ entity_id: entityId
 /** An id has up to 256 code points of at most two UTF-16 units each, and may contain any character. */
 const entityListQuerySchema = createListQuerySchema({ charactersMax: 2 * CHAT_LIMITS.entityIdMax, anyCharacter: true });
 
-/** `GET /entities`. */
 const entityListQuery: QueryRule<ListQuery> = {
   schemas: [entityListQuerySchema],
   read: createListQueryReader(entityListQuerySchema),
@@ -99,7 +97,6 @@ function toEntityFields(body: EntityBody): EntityFields {
   return Object.fromEntries(given);
 }
 
-/** Whether an entity can have this id. */
 function isEntityId(text: string): boolean {
   return pathSchema.validate({ entity_id: text }, { convert: false }).error === undefined;
 }

@@ -113,7 +113,6 @@ async function shardAfter(tenants: TenantRepository, { tenantId, shard }: Princi
   return tenant === undefined || tenant.shard === shard ? undefined : tenant.shard;
 }
 
-/** Revokes a key at once, everywhere. */
 export async function revokeAtOnce(
   { keys, tenants, accessFlags }: ChangeKeyDeps,
   principal: Principal,
@@ -128,7 +127,6 @@ export async function revokeAtOnce(
   if (elsewhere !== undefined || last !== flag) await accessFlags.block(elsewhere ?? shard, last);
 }
 
-/** The tenant of the calling key. */
 export function ownTenant({ tenants }: ChangeKeyDeps, { tenantId }: Principal): Promise<TenantRow> {
   return findTenant(tenants, tenantId);
 }
@@ -183,10 +181,7 @@ const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
   ),
 }).required();
 
-/**
- * The changes of a rotation: `next` replaces the value, and no earlier value outlives the grace, so a grace of 0 leaves
- * only the new value. Throws `conflict` if too many earlier values would still work.
- */
+/** No earlier value outlives the grace: 0 leaves only the new one. Throws `conflict` if too many would still work. */
 function rotationOf(key: KeyRow, next: NewApiKey, graceMs: number, now: number): KeyChanges {
   const end = now + graceMs;
   const previous = [...(key.previous ?? []), { hash: key.hash, expiresAt: end }]

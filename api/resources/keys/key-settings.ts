@@ -15,7 +15,7 @@ import { countSchema, unixSecondsSchema } from '../../contract/json-schema.ts';
 
 const NAME_CHARACTERS_MAX = 256;
 const TEN_YEARS_SECONDS = 315_360_000;
-/** docs/spec.md#scopes. A key that has fewer must name those that it grants (grant.ts). */
+/** docs/spec.md#scopes. A key that has fewer must name those that it grants (key-changes.ts). */
 const DEFAULT_SCOPES: readonly Scope[] = ['*'];
 
 const fields = {

@@ -42,7 +42,6 @@ function assertMayChange(caller: Principal, tenant: TenantRow, before: KeyRow, a
   if (isRevived || excessOf(was, will) !== undefined) assertGranted(caller, will);
 }
 
-/** The names of the fields that a change sets. */
 function changedFields(changes: KeyChanges): string[] {
   return Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [name]));
 }

@@ -79,7 +79,6 @@ export const apiKeyWithValueSchema = named(
 export const KEY_WITH_VALUE_EXAMPLE = { ...keyResource.example, value: 'svc_sk_live_AbCdEfGhIjKlMnOpQrStUvWxYz7fQ2' };
 export const deletedApiKeySchema = named('DeletedApiKey', deletedSchema('api_key', id('key')));
 
-/** The answer to a revocation. */
 export function revokedKey(keyId: string) {
   return { id: keyId, object: 'api_key', deleted: true };
 }

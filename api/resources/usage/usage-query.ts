@@ -78,7 +78,6 @@ export const usageFilters = {
   endpoint: oneOrMore(endpoint).description('Only of these endpoints: `chat`, `chat.stream`, `batch`.'),
 };
 
-/** A tenant's own usage. */
 export const TENANT_VIEW = {
   dimensions: { key_id: 'keyId', model: 'tier', entity_id: 'entityId', mode: 'mode', endpoint: 'endpoint' },
   filters: usageFilters,
@@ -118,7 +117,6 @@ const schemaOf = ({ dimensions, filters }: UsageView) =>
     ...filters,
   }).messages(ONCE);
 
-/** `GET /usage/requests`: the filters, plus the parameters of every list. */
 const usageRequestsQuerySchema = Joi.object<ListParameters & Filters>({
   limit: Joi.any(),
   after: Joi.any(),
@@ -189,7 +187,6 @@ function rangeOf(query: UsageParameters, width: BucketWidth, now: number): { sta
   return { startMs: bucketStart(start, width), endMs: Math.min(bucketEnd(end, width), lastEnd) };
 }
 
-/** The cursor for the bucket with which a page begins. */
 export function toPageCursor(width: BucketWidth, startMs: number): string {
   return Buffer.from(`${width}:${startMs}`).toString('base64url');
 }

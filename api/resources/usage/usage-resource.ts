@@ -128,7 +128,6 @@ export function toUsageResource(
   };
 }
 
-/** A request as it was booked. */
 export const usageRequestResource = resource<[row: LedgerRow]>('UsageRequest', {
   id: field(id('req'), PATH_PARAMETERS.requestId.example, (row) => row.requestId ?? row._id),
   object: kind('usage.request'),

@@ -38,7 +38,6 @@ function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number
   }
 }
 
-/** Publishes the events of a tenant's account to the webhooks that subscribe to them. */
 function createPublishTenantEvents(deps: PublishTenantEventsDeps): TenantEventListener {
   const { events, watchAccount, clock, log } = deps;
   return async (event) => {
@@ -62,9 +61,7 @@ export async function openWebhooks(parts: ProcessParts) {
   const { cipher, config, clock, log } = parts;
   const { webhooks: repository, deliveries, queue, events, watchAccount } = await openPublishing(parts);
   return {
-    /** For the endpoints. */
     parts: { repository, deliveries, queue, events, cipher, allowPrivate: config.webhooks.allowPrivate },
-    /** Publishes the events of a tenant's account. */
     publish: createPublishTenantEvents({ events, watchAccount, clock, log }),
     watchAccount,
     events,

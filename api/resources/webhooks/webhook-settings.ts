@@ -39,7 +39,6 @@ interface NewWebhookBody {
   description?: string;
 }
 
-/** `POST /webhooks`. */
 export const newWebhookSchema = Joi.object<NewWebhookBody, true>({
   ...fields,
   url: fields.url.required(),
@@ -50,7 +49,6 @@ export interface WebhookChangesBody extends Partial<NewWebhookBody> {
   status?: 'active' | 'disabled';
 }
 
-/** `PATCH /webhooks/{webhook_id}`. */
 export const webhookChangesSchema = Joi.object<WebhookChangesBody, true>({
   ...fields,
   status: Joi.string()
@@ -80,7 +78,6 @@ export function assertReceiverUrl(text: string, allowPrivate: boolean): void {
   throw new ServiceError('invalid_request', `\`url\` ${read.fault}${advice}.`, { param: 'url' });
 }
 
-/** The ingress's parts that webhooks need, opened in open-webhooks.ts. */
 interface WebhookParts {
   repository: WebhookRepository;
   deliveries: WebhookDeliveryRepository;

@@ -46,10 +46,7 @@ const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
   ),
 }).required();
 
-/**
- * The changes of a rotation. All earlier secrets stop signing at the end of the grace; with a grace of 0, at once.
- * Throws `conflict` if too many earlier secrets would still sign.
- */
+/** All earlier secrets stop signing at the end of the grace. Throws `conflict` if too many would still sign. */
 function rotationOf(row: WebhookRow, encryptedSecret: string, graceMs: number, now: number): WebhookChanges {
   const end = now + graceMs;
   const previousSecrets = [{ encrypted: row.encryptedSecret, expiresAt: end }, ...(row.previousSecrets ?? [])]
@@ -99,7 +96,7 @@ const rotateWebhookSecret = defineEndpoint({
   },
 });
 
-/** The settings contained in a change. Throws `invalid_request`. */
+/** Throws `invalid_request`. */
 function settingsOf({ url, events, description }: WebhookChangesBody, allowPrivate: boolean): WebhookChanges {
   const types = events === undefined ? undefined : knownEvents(events);
   if (url !== undefined) assertReceiverUrl(url, allowPrivate);
@@ -113,13 +110,12 @@ function settingsOf({ url, events, description }: WebhookChangesBody, allowPriva
 /** The health of a webhook about whose receiver nothing is known. */
 const WELL = { failingSince: null, failures: null, slow: null } as const;
 
-/** The fields that a change of status affects. */
 function statusOf({ status }: WebhookChangesBody, before: WebhookRow): WebhookChanges {
   if (status === undefined || status === before.status) return {};
   return status === 'disabled' ? { status, disabledReason: 'request' } : { status, disabledReason: null, ...WELL };
 }
 
-/** The changes to a webhook's row. Enabling the webhook or changing its URL clears its failures. */
+/** Enabling the webhook or changing its URL clears its failures. */
 function changesOf(body: WebhookChangesBody, before: WebhookRow, allowPrivate: boolean): WebhookChanges {
   const isMoved = body.url !== undefined && body.url !== before.url;
   return { ...settingsOf(body, allowPrivate), ...(isMoved ? WELL : {}), ...statusOf(body, before) };
