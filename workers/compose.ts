@@ -73,16 +73,13 @@ export interface WorkerComposeOptions {
   silenceMs?: number;
 }
 
-/**
- * A running request's lease: a worker that is silent for so long has died (docs/spec.md#workers: 15 s in
- * all).
- */
+/** A worker whose lease is silent for so long has died (docs/spec.md#workers: 15 s in all). */
 const LEASE_MS = 10_000;
 const BETWEEN_TOKENS_MS = 60_000;
-/** For what has to be settled when the last request has ended. */
+/** Time to settle what the last request has left. */
 const SHARDS_CLOSING_MS = 5_000;
 
-/** Whoever listens to the work without being waited for: metrics, log lines, the board's charts, traces. */
+/** Opens what listens to the work without being waited for: metrics, log lines, the board's charts, traces. */
 function openListeners(process: ProcessParts, gauges: Omit<WorkerGauges, 'unreadableProviders'>) {
   const { config, mongo, routing, tracing, clock, log } = process;
   const metrics = createWorkerMetrics({ ...gauges, unreadableProviders: () => routing.current().unreadable.size });
@@ -111,7 +108,7 @@ async function openBreakers(process: ProcessParts, telemetry: WorkerEventBus, wo
   return breakers;
 }
 
-/** Requests in Redis, and what is written there again whenever it is back. */
+/** Opens the requests in Redis, and what is written there again whenever it is back. */
 function openRequests(process: ProcessParts, { erasures }: ErasureGatedStores, onEarlyEnd: OnEarlyEnd) {
   const { config, redis, keyspace, mongo, replayLog, log } = process;
   const accountStore = createAccountStore(redis, keyspace);
@@ -145,7 +142,7 @@ async function startSupervisor(deps: ShardSupervisorDeps, closer: Closer): Promi
   return supervisor;
 }
 
-/** The places at providers, and the path to MongoDB without which this worker leads nothing. */
+/** Opens the places at providers, and the path to MongoDB without which this worker leads nothing. */
 function openCapacitiesAndPath(process: ProcessParts, breakers: Breakers, workerId: string) {
   const { redis, keyspace, pingMongo, closer } = process;
   const store = createCapacityStore(redis, keyspace);
@@ -156,7 +153,6 @@ function openCapacitiesAndPath(process: ProcessParts, breakers: Breakers, worker
   return { capacities, path };
 }
 
-/** Opens what the parts of a worker share; it does no work yet. */
 async function openParts(process: ProcessParts, checks: WorkerGauges['checks']) {
   const { redis, keyspace, mongo, pseudonyms } = process;
   const workerId = newId('wrk');

@@ -3,7 +3,7 @@ import { openHealthServer } from '../shared/lifecycle/health-server.ts';
 import { runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeWorker } from './compose.ts';
 
-/** Beyond the requests' own time limit: 17 s for attempts for webhooks, 8 s for all else that closes, and some to spare. */
+/** Time beyond a request's limit: 17 s for attempts for webhooks, 8 s for all else that closes, and some to spare. */
 const CLOSING_MS = 30_000;
 
 await runProcess({

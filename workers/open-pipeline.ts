@@ -63,7 +63,7 @@ export function openPipeline(worker: WorkerParts, silenceMs: number) {
 
   return {
     runPipeline,
-    /** Has all requests of some shards that run here say so, to a Redis that may have come back without their claims. */
+    /** Has all requests of some shards that run here report to a Redis that may have come back without their claims. */
     checkAll(isOf: (shard: number) => boolean): void {
       void openLeases.checkAll(isOf);
     },

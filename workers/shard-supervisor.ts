@@ -1,8 +1,7 @@
 /**
- * Runs a worker's tasks for each shard: two queues, settlement, sweep, batches, notices and reconciliation. A shard is a
- * hash tag that all keys of its tenants carry (docs/decisions/0002-tenant-shards.md). Every worker serves all shards
- * that have tenants, and looks for others every 2 s. Of settlement, sweep, batches and notices one worker leads, by a
- * lease of 5 s.
+ * Runs a worker's tasks for each shard: two queues, settlement, sweep, batches, notices and reconciliation. A shard is
+ * a hash tag that all keys of its tenants carry (docs/decisions/0002-tenant-shards.md). Every worker serves all shards
+ * that have tenants; one worker leads settlement, sweep, batches and notices, by a lease of 5 s.
  */
 import type { Logger } from '../shared/logging/logger.ts';
 import type { ShardDirectory } from '../shared/mongo/tenants/tenant-repository.ts';
@@ -21,7 +20,6 @@ export interface ShardSupervisorDeps {
   sweep: Sweep;
   /** Learns for how long the shard's Redis has had its data: workers wait where it is back just now. */
   meet: (shard: number) => Promise<void>;
-  /** Subscribes to cancellations of the shard's requests. */
   listen: (shard: number) => Promise<void>;
   /** One worker for each queue. */
   openWorkers: (shard: number) => InferenceWorker[];
@@ -29,27 +27,26 @@ export interface ShardSupervisorDeps {
   reconcile: (shard: number) => Promise<void>;
   publishNotices: (shard: number) => Promise<void>;
   measureOutbox: (shard: number) => Promise<void>;
-  /** The shard's Redis is away, or came back within this time. */
+  /** True while the shard's Redis is away, and within this time after its return. */
   hasReconnectedRecently: (shard: number, withinMs: number) => boolean;
   log: Logger;
 }
 
 export type ShardSupervisor = ReturnType<typeof createShardSupervisor>;
 
-/** How often the list of shards is read: a new tenant may be on a shard that no worker serves. */
+/** The list of shards is read this often, because a new tenant may be on a shard that no worker serves. */
 const DIRECTORY_MS = 2_000;
 const SWEEP_MS = 2_000;
 const NOTICES_MS = 500;
-/** The pause after a failed round of batches. */
 const DISPATCH_AGAIN_MS = 1_000;
 /** Records gather for this time: half of a transaction's cost does not depend on their number. */
 const SETTLE_MS = 150;
-/** After a round of this many records more may gather: nobody waits for the ledger balance, as Redis has what limits need. */
+/** More may gather after a round of this many: nobody waits for the ledger balance, as Redis has what limits need. */
 const SETTLE_BUSY = 50;
 const SETTLE_BUSY_MS = 300;
 /** The pause after a failed round, as a MongoDB that refuses everything refuses at once. */
 const SETTLE_AGAIN_MS = 1_000;
-/** How often a worker checks whether a shard's hourly reconciliation is due. */
+/** A worker checks this often whether a shard's hourly reconciliation is due. */
 const RECONCILE_LOOK_MS = 30_000;
 /** Three canaries may get lost. */
 const QUIET_MAX_MS = 45_000;
@@ -67,7 +64,6 @@ const warnWith = (log: Logger) => (what: string, shard: number) => (error: unkno
   log.warn(`${what} failed; the next round tries again.`, { shard, error });
 };
 
-/** Opens the workers of a shard and repeats its tasks. */
 function startTasks(deps: ShardSupervisorDeps, shard: number) {
   const { openWorkers, dispatcher, settler, sweep, publishNotices, measureOutbox, reconcile, log } = deps;
   const warn = warnWith(log);
@@ -104,7 +100,6 @@ function startTasks(deps: ShardSupervisorDeps, shard: number) {
 
 type Tasks = ReturnType<typeof startTasks>;
 
-/** Serves every shard that has tenants: its queue, its settlement, its sweep. */
 export function createShardSupervisor(deps: ShardSupervisorDeps) {
   const { directory, settler, sweep, dispatcher, listen, hasReconnectedRecently, meet, log } = deps;
   const warn = warnWith(log);
@@ -113,14 +108,14 @@ export function createShardSupervisor(deps: ShardSupervisorDeps) {
   let isDraining = false;
 
   async function open(shard: number): Promise<void> {
-    // Not known in time: then it counts as back just now.
+    // A time that is not learnt in time counts as just now.
     await inTime(meet(shard)).catch(() => undefined);
     log.info('A shard is served.', { shard });
     listen(shard).catch(warn('Listening for cancelled requests', shard));
     shards.set(shard, startTasks(deps, shard));
   }
 
-  /** Takes no more requests. Resolves when the last one has ended. */
+  /** Resolves when the last request has ended. */
   async function drain(shard: number, { workers, sweeping, dispatching }: Tasks): Promise<void> {
     void sweeping.stop();
     void dispatching.stop();
@@ -167,7 +162,6 @@ export function createShardSupervisor(deps: ShardSupervisorDeps) {
       return Promise.resolve();
     },
 
-    /** How many requests run, of all shards. */
     running: (): number =>
       [...shards.values()].flatMap(({ workers }) => workers).reduce((sum, each) => sum + each.running(), 0),
 

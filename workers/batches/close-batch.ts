@@ -20,7 +20,7 @@ export interface CloseBatchDeps {
   lines: Pick<ReadLines, 'more'>;
   events: Pick<EventSink, 'publish'>;
   replayLog: Pick<ReplayLog, 'note'>;
-  /** Whether the shard's Redis came back within this time. */
+  /** True if the shard's Redis came back within this time. */
   hasReconnectedRecently: (shard: number, withinMs: number) => boolean;
   clock: Clock;
   log: Logger;
@@ -78,7 +78,7 @@ function voidAfterReturn(
   }, about);
 }
 
-/** Ends a batch when all its lines have ended, when its tenant has cancelled it, or when it has expired. */
+/** Ends a batch whose lines have all ended, that its tenant has cancelled, or that has expired. */
 export function createCloseBatch(deps: CloseBatchDeps) {
   const { work, admissions, queue, lines, events, hasReconnectedRecently, clock } = deps;
 

@@ -34,12 +34,11 @@ export interface CollectEndsDeps {
 /** Answers that are in memory at once, fewer where they are large, and how many of them are read at once. */
 const GROUP = 50;
 const READ_AT_ONCE = 5;
-/** When lines of a batch that waits for tokens have ended, it tries again after this time at the latest. */
+/** A batch that waits for tokens tries again this soon after lines of it have ended. */
 const SOON_MS = 250;
 
 const tokensOf = ({ usage: { promptTokens, completionTokens } }: Terminal) => promptTokens + completionTokens;
 
-/** The ended request of a line, and its answer. */
 interface EndedTry {
   line: SentLine;
   answer: Pick<EndedAnswer, 'fields' | 'entries'>;
@@ -47,8 +46,8 @@ interface EndedTry {
 }
 
 /**
- * Whether the request timed out in the queue, before any provider call: the queue was paused, or slower than lines came. That
- * says nothing about the line or its provider.
+ * True for a request that timed out in the queue, before any provider call: the queue was paused, or slower than lines
+ * came. That says nothing about the line or its provider.
  */
 function hasOnlyWaited({ terminal }: EndedTry['end']): boolean {
   return terminal?.error?.code === 'timeout' && (terminal.trace?.attempts ?? []).length === 0;
@@ -156,14 +155,14 @@ function createRecordOnce({ watch }: CollectEndsDeps): (tries: readonly EndedTry
 }
 
 /**
- * Brings the answers of ended lines from Redis into the batch's results in MongoDB. A line that failed without text for a
- * passing reason is tried again later, as a request with an id of its own (docs/spec.md#batch-lines).
+ * Brings answers of ended lines from Redis into the batch's results. A line that failed without text for a passing
+ * reason is tried again later, as a request with an id of its own (docs/spec.md#batch-lines).
  */
 export function createCollectEnds(deps: CollectEndsDeps) {
   const { queue, lines, clock } = deps;
   const recordOnce = createRecordOnce(deps);
 
-  /** Puts back the lines that are tried again. Resolves with the ends of the others. */
+  /** Resolves with the ends of the lines that are not tried again. */
   async function putBackFailed(batch: OpenBatch, tries: readonly EndedTry[]): Promise<LineEnd[]> {
     const ends: LineEnd[] = [];
     const again: Promise<void>[] = [];

@@ -2,8 +2,8 @@
  * The door of batches: runs the stored lines of a shard's batches. An upload (api/resources/batches) stores each
  * request as a line, or as its error, in groups; one update starts the batch once all of it is stored.
  *
- * One worker leads, with ten rounds a second while there are batches. What it knows is read from the stores, so the
- * next leader goes on where it died, and every step may be repeated:
+ * One worker leads, with ten rounds a second while there are batches. It reads all that it knows from the stores, so
+ * the next leader goes on where it died, no line is lost or run twice, and every step may be repeated:
  *
  * 1. It takes up new batches and reads their open lines, a page at a time (send-slice.ts). Lines whose request Redis
  *    knows are in flight.
@@ -11,10 +11,10 @@
  *    is admitted like every request (send-line.ts), without requests per minute and with 80 % of the tokens per minute.
  *    A refusal that passes by itself makes the batch wait. Redis admits lines only for the leader, and none of a batch
  *    that is being ended.
- * 3. It brings answers from Redis into the lines, up to 50 at a time (collect-ends.ts). An answer that Redis lost is put back
- *    by its worker, or generated again under the same id, which the ledger charges once. A line that its provider
- *    failed without text is tried again as another request. Lines of a tier without a provider wait, and others pass
- *    them.
+ * 3. It brings answers from Redis into the lines, up to 50 at a time (collect-ends.ts). An answer that Redis lost is
+ *    put back by its worker, or generated again under the same id, which the ledger charges once. A line that its
+ *    provider failed without text is tried again as another request. Lines of a tier without a provider wait, and
+ *    others pass them.
  * 4. It ends a batch whose lines have all ended, that was cancelled, or that is 24 hours old (close-batch.ts), and does
  *    so again whenever Redis returns.
  *
@@ -50,11 +50,10 @@ import type { KeepLead } from './send-slice.ts';
 import { NEVER, createDoForBatch, createRefreshShard, emptyShard, isResting } from './shard-batches.ts';
 import type { DoForBatch, RefreshShardDeps, ShardBatches } from './shard-batches.ts';
 
-/** Writes to a batch's row what its tenant sees of its progress, if that has changed. */
 type RecordProgress = (batch: OpenBatch, keepLead: KeepLead) => Promise<void>;
 
 function createRecordProgress({ work, watch, clock }: DispatcherDeps): RecordProgress {
-  /** Whether lines wait because their tier is down, or all lines that are left wait for their next try. */
+  /** True if lines wait because their tier is down, or all lines that are left wait for their next try. */
   function waitsForProvider(batch: OpenBatch): boolean {
     const { waiting, held, inFlight } = batch.lines;
     if ([...held.keys()].some(watch.isDown)) return true;
@@ -89,7 +88,7 @@ export interface DispatcherDeps extends Omit<RefreshShardDeps, 'doForBatch'> {
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
-/** Another process may have led meanwhile, or Redis may have lost data: nothing that is known of the shard counts any more. */
+/** Another process may have led meanwhile, or Redis may have lost data: all knowledge of the shard is void. */
 class LeadLost extends Error {
   override readonly name = 'LeadLost';
 }
@@ -115,11 +114,10 @@ async function closeWhatHasEnded(
     });
 }
 
-/** The shards that this process leads, and what it knows of their batches. */
 function createLeads({ leases, hasReconnectedRecently }: DispatcherDeps) {
   const led = new Map<number, ShardBatches>();
   return {
-    /** This process's view of the shard, from the time since when it has led without a break. Undefined: another one leads. */
+    /** Undefined: another process leads. The view lasts for as long as this process leads without a break. */
     async take(shard: number): Promise<ShardBatches | undefined> {
       const known = led.get(shard);
       if (known !== undefined && (await leases.renew(shard, BATCH_LEASE))) return known;
@@ -141,11 +139,6 @@ function createLeads({ leases, hasReconnectedRecently }: DispatcherDeps) {
   };
 }
 
-/**
- * Runs the batches of a shard, round by round: collects the answers of lines that have ended, ends batches, and sends further
- * lines. One process of the fleet does so, the shard's leader. All that it knows is read from the stores, so when it dies the
- * next leader goes on, and no line is lost or run twice.
- */
 export function createDispatcher(deps: DispatcherDeps) {
   const { fillQueue, hasReconnectedRecently } = deps;
   const doForBatch = createDoForBatch(deps.log);
@@ -163,7 +156,7 @@ export function createDispatcher(deps: DispatcherDeps) {
   }
 
   return {
-    /** One round; returns how long to pause until the next one, in milliseconds. */
+    /** Returns the milliseconds to pause until the next round. */
     async dispatchShard(shard: number): Promise<number> {
       if (hasReconnectedRecently(shard)) return IDLE_MS;
       const state = await leads.take(shard);
@@ -207,7 +200,6 @@ function openProviderWatch({ routing, breakers, telemetry, log }: OpenWatchDeps)
   return watch;
 }
 
-/** Puts together what runs batches: see dispatcher.ts for what it does. */
 export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   const { mongo, redis, keyspace, queues } = deps;
   const queue = createBatchQueue(redis, keyspace);

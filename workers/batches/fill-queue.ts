@@ -7,7 +7,6 @@ import type { ReadLines, KeepLead, SendSliceDeps } from './send-slice.ts';
 import { createSendSlice } from './send-slice.ts';
 
 export interface FillQueueDeps extends Omit<SendSliceDeps, 'findSender' | 'onRefused'> {
-  /** Jobs of the shard's batches that no worker has taken yet. */
   countWaiting: (shard: number) => Promise<number>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   lines: Pick<ReadLines, 'more'>;
@@ -16,18 +15,18 @@ export interface FillQueueDeps extends Omit<SendSliceDeps, 'findSender' | 'onRef
 
 /** Jobs kept waiting in the queue: enough for the fleet until the next round, few enough not to delay a later tenant. */
 const WAITING_MAX = 128;
-/** How many lines whose tier is up again become ready at once. */
+/** Lines whose tier is up again that become ready at once. */
 const WOKEN = 100;
-/** How many lines of a tenant are sent before it is the next tenant's turn. */
+/** Lines of a tenant that are sent before it is the next tenant's turn. */
 const SLICE = 8;
 
 /**
- * After a refusal a tenant's lines rest for one millisecond per so many bytes of the refused line. Reading a line costs
- * MongoDB and this process time, and a tenant without credits may have gigabytes of them.
+ * A refused tenant's lines rest for one millisecond per so many bytes of the refused line: reading lines costs MongoDB
+ * and this process time, and a tenant without credits may have gigabytes of them.
  */
 const REFUSED_PER_MS = 2_000;
 
-/** Tenants whose lines rest after a refusal, and until when (`performance.now`). */
+/** Tenants' lines rest after a refusal until this time (`performance.now`). */
 function createRest() {
   const until = new Map<string, number>();
   return {
@@ -40,7 +39,7 @@ function createRest() {
   };
 }
 
-/** Tenants with their batches in the order of their turns, which begins behind the tenant that was served last. */
+/** The turns begin behind the tenant that was served last. */
 function inTurn(last: string, batches: readonly OpenBatch[]): [string, OpenBatch[]][] {
   const byTenant = Map.groupBy(batches, ({ row }) => row.tenantId);
   const tenants = [...byTenant].sort(([one], [other]) => (one < other ? -1 : 1));
@@ -49,8 +48,8 @@ function inTurn(last: string, batches: readonly OpenBatch[]): [string, OpenBatch
 }
 
 /**
- * Sends lines while the queue has room, a slice of each tenant in turn, so that a tenant's large batch does not keep other
- * tenants waiting. A tenant's batches are served oldest first; one that has to wait is passed over.
+ * Sends lines while the queue has room, a slice of each tenant in turn, so that a large batch keeps no other tenant
+ * waiting. A tenant's batches are served oldest first; one that has to wait is passed over.
  */
 export function createFillQueue(deps: FillQueueDeps) {
   const { countWaiting, principals, lines, watch, clock } = deps;
@@ -74,8 +73,8 @@ export function createFillQueue(deps: FillQueueDeps) {
   }
 
   /**
-   * The first of a tenant's batches that has a line to send. A batch whose line was refused comes behind the others until one
-   * of those has sent. Otherwise it would be first again each time the tenant's rest is over, and the others never sent.
+   * Finds a tenant's first batch with a line to send. One whose line was refused comes behind the others until one of
+   * those has sent; else it would be first each time the tenant's rest is over, and the others never sent.
    */
   async function nextOf(batches: readonly OpenBatch[]): Promise<OpenBatch | undefined> {
     for (const batch of batches.toSorted((one, other) => one.lines.refusedAt - other.lines.refusedAt)) {

@@ -9,7 +9,7 @@ import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
 const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 60_000;
 
-/** When the latest successful provider call began; undefined: none succeeded. */
+/** The start of the latest successful provider call; undefined: none succeeded. */
 export function answeredAt(trace: RequestTrace | undefined): number | undefined {
   const answered = (trace?.attempts ?? []).filter(({ outcome }) => outcome === 'ok');
   return answered.length === 0 ? undefined : Math.max(...answered.map(({ startedAt }) => startedAt));
@@ -18,14 +18,14 @@ export function answeredAt(trace: RequestTrace | undefined): number | undefined 
 /** The random spread of a pause, as a fraction either way. */
 const SPREAD = 0.25;
 
-/** Whether the next try may begin. A due time farther ahead than any pause was set before the clock was set back. */
+/** A due time farther ahead than any pause was set before the clock was set back. */
 export function isDue({ dueAt }: LineRetry, now: number): boolean {
   return dueAt <= now || dueAt - now > BACKOFF_MAX_MS * (1 + SPREAD);
 }
 
 /**
- * Decides what follows a failed try: when the next one is due; undefined: the line is given up. `isOwnFault`: the provider is
- * answering other lines, or its answer to this line was unusable. `random` is from 0 to 1.
+ * Returns when the next try is due; undefined: the line is given up. `isOwnFault`: the provider is answering other
+ * lines, or its answer to this line was unusable. `random` is from 0 to 1.
  */
 export function nextRetry(
   last: LineRetry | undefined,
@@ -46,9 +46,9 @@ interface FailedTriesDeps {
 type TriedBatch = Pick<BatchRow, '_id' | 'shard' | 'tenantId' | 'keyId'>;
 
 /**
- * Keeps tries of lines ended that have failed without text: the line is tried again under another id, or its result says that
- * it failed. Redis may come back without the end of such a try, and its worker, which would say it again, may have died: it
- * would run a second time and be charged beside the line's next try (docs/decisions/0016-batches.md).
+ * Keeps tries of lines ended that have failed without text. Redis may come back without the end of such a try, and its
+ * worker, which would say it again, may have died: it would run a second time and be charged beside the line's next try
+ * (docs/decisions/0016-batches.md).
  */
 export type FailedTries = ReturnType<typeof createFailedTries>;
 
@@ -69,24 +69,22 @@ export function createFailedTries({ admissions, replayLog }: FailedTriesDeps) {
   };
 }
 
-/** Learns how many tokens the lines of a batch take beyond their estimated prompts. */
 export type LineTokens = ReturnType<typeof createLineTokens>;
 
-/** How many of the latest lines count: they say most about the next ones, as long lines may come together. */
+/** So many of the latest lines count: they say most about the next ones, as long lines may come together. */
 const MEMORY = 16;
 
 /**
- * The key's mean answer says little about a batch: it may come from short chats of a different kind. Lines that run at
- * once would all exceed it together and leave nothing for the key's other requests. So the first lines count the most
- * they can take, and later ones the batch's mean plus a standard deviation; with few lines known, the mean itself is
- * uncertain by about its size over the root of their number.
+ * The key's mean answer says little about a batch, and lines that run at once would all exceed it together and leave
+ * nothing for the key's other requests. So the first lines count the most they can take, later ones the batch's mean
+ * plus a standard deviation; with few lines known, the mean is uncertain by about its size over the root of their
+ * number.
  */
 export function createLineTokens() {
   let known = 0;
   let mean = 0;
   let variance = 0;
   return {
-    /** A line that took this many tokens has ended. */
     note(tokens: number): void {
       known = Math.min(MEMORY, known + 1);
       const [share, off] = [1 / known, tokens - mean];
@@ -94,9 +92,9 @@ export function createLineTokens() {
       variance = (1 - share) * (variance + share * off * off);
     },
     /**
-     * How many tokens the next line counts as until it has ended; without history it cannot take more than `most`. The
-     * uncertain part counts only as far as there is `room`: a key in use would never have enough for more. `hasHistory`:
-     * the entity's history comes on top of `most`, and only ended lines tell how long it is.
+     * Returns the tokens that the next line counts as until it has ended; without history at most `most`. The uncertain
+     * part counts only as far as there is `room`: a key in use would never have enough for more. `hasHistory`: history
+     * comes on top of `most`, and only ended lines tell how long it is.
      */
     next(most: number, room: number, hasHistory: boolean = false): number {
       const likely = known === 0 ? most : mean + Math.sqrt(variance + (mean * mean) / known);

@@ -20,33 +20,30 @@ export interface SentLine extends WaitingLine {
 }
 
 /**
- * Where the lines of a batch are that have no result. `waiting`: to be sent, at once or at the time of the next try. `held`:
- * until the tier answers again. `inFlight`: the request waits in the queue or runs. Lines behind `cursor` have not been read.
- * Times are of `performance.now`.
+ * Lines of a batch without a result. `waiting`: to be sent, at once or at the next try. `held`: until the tier answers
+ * again. `inFlight`: the request waits in the queue or runs. Lines behind `cursor` have not been read. Times are of
+ * `performance.now`.
  */
 interface BatchLines {
   /** In the order of their numbers. */
   readonly waiting: readonly OpenLine[];
   /**
-   * Numbers of lines by their tier, which has at least one. Nothing else is kept of them: an outage of hours may hold all
-   * 10,000 lines of every batch, and each has to be read to learn its tier, as lines of another tier may stand behind it.
+   * Keeps lines' numbers alone: an outage of hours may hold all 10,000 lines of every batch, and each has to be read to
+   * learn its tier, as lines of another tier may stand behind it. A tier here has at least one line.
    */
   readonly held: ReadonlyMap<Tier, readonly number[]>;
   /** By the line's number. */
   readonly inFlight: ReadonlyMap<number, SentLine>;
   /** Number of the last line that was read; -1: none. */
   readonly cursor: number;
-  /** Every line has been read. */
   readonly isRead: boolean;
-  /** Why the last refused line has to wait; null: none has been refused since lines were last taken. */
+  /** The last refused line waits for this; null: none has been refused since lines were last taken. */
   readonly waitingFor: BatchWait | null;
-  /** No line is sent before this time. */
   readonly notBefore: number;
-  /** When admission last refused a line; 0 once this or another batch of the tenant has sent one. */
+  /** The latest refusal by admission; 0 once this or another batch of the tenant has sent a line. */
   readonly refusedAt: number;
 }
 
-/** Something that the leader has read, done or been told. */
 export type LineEvent =
   | { kind: 'page'; cursor: number; isRead: boolean }
   | { kind: 'waits'; lines: readonly OpenLine[] }
@@ -61,7 +58,6 @@ export type LineEvent =
   | { kind: 'moved'; until: number }
   /** Lines have ended, so that those that wait for their tokens may go soon. */
   | { kind: 'freed'; soon: number }
-  /** Another batch of the tenant has sent a line. */
   | { kind: 'served' }
   /** Lines in flight have results, or are read again. */
   | { kind: 'gone'; indexes: readonly number[] }
@@ -87,7 +83,6 @@ function withHeld(held: BatchLines['held'], tier: Tier, indexes: readonly number
   return new Map(indexes.length === 0 ? others : [...others, [tier, indexes]]);
 }
 
-/** The lines after an event. */
 function next(lines: BatchLines, event: LineEvent): BatchLines {
   const { waiting, held, inFlight } = lines;
   switch (event.kind) {
@@ -138,10 +133,9 @@ export interface OpenBatch {
   row: BatchRow;
   /** Changed by `advance` alone. */
   lines: BatchLines;
-  /** Learns from ended lines how many tokens the next ones take. */
   tokens: LineTokens;
   counts: BatchCounts;
-  /** The state that was last written to the batch's row, as JSON, so that it is written on changes only. */
+  /** JSON of the state that was last written to the batch's row, so that it is written on changes only. */
   noted: string;
   /** The batch is cancelled or expired, and its waiting lines have been ended. */
   isClosed: boolean;
@@ -155,17 +149,14 @@ export function advance(batch: OpenBatch, event: LineEvent): void {
   batch.lines = next(batch.lines, event);
 }
 
-/** The lines that can be sent now. */
 export function readyLines({ lines }: OpenBatch, now: number): OpenLine[] {
   return lines.waiting.filter(({ retry }) => retry === undefined || isDue(retry, now));
 }
 
-/** Whether it has lines that are known and not sent. */
 export function hasUnsent({ lines: { waiting, held } }: OpenBatch): boolean {
   return waiting.length > 0 || held.size > 0;
 }
 
-/** Whether no line is left to read, to send or to wait for. */
 export function isAtRest(batch: OpenBatch): boolean {
   return batch.lines.isRead && !hasUnsent(batch) && batch.lines.inFlight.size === 0;
 }

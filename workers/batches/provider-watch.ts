@@ -5,13 +5,12 @@ import type { Logger } from '../../shared/logging/logger.ts';
 import type { Breakers } from '../pipeline/breakers.ts';
 import { answeredAt } from './line-state.ts';
 
-/** The batch leader's view of the providers behind each tier. */
 export interface ProviderWatch {
   /** Call it for every ended request, not only for lines. `hasFailed`: the request failed for a temporary reason. */
   recordEnd(tier: string, trace: RequestTrace | undefined, hasFailed: boolean): void;
-  /** Whether a call that began at `since` or later was answered. */
+  /** True if a call that began at `since` or later was answered. */
   hasAnsweredSince(tier: string, since: number): boolean;
-  /** Whether no provider of the tier answers, so that its lines wait. */
+  /** Lines of a tier wait while no provider of it answers. */
   isDown(tier: Tier): boolean;
   /** True at most once per second: one line may be sent to a tier that is down, to see whether it answers again. */
   takeProbe(tier: Tier): boolean;
@@ -31,9 +30,8 @@ const FAILURES_IN_A_ROW = 20;
 const PROBE_MS = 1_000;
 
 interface TierHealth {
-  /** Temporary failures since the last success. */
   failures: number;
-  /** When the latest answered call began; milliseconds since the epoch. */
+  /** The start of the latest answered call; milliseconds since the epoch. */
   answeredAt: number;
   probedAt: number;
   isDown: boolean;

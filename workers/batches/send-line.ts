@@ -55,8 +55,8 @@ export interface SendLineDeps {
 }
 
 /**
- * A line waits for this after a temporary refusal: that of a suspension, too, which may be lifted, and that of a key of
- * which this process still has the revision before. After any other refusal the line fails (docs/spec.md#batch-lines).
+ * A line waits after a temporary refusal, such as a suspension, which may be lifted, or a key whose earlier revision
+ * this process still has. After any other refusal the line fails (docs/spec.md#batch-lines).
  */
 const WAITS: Partial<Record<Refusal, BatchWait>> = {
   tpm: 'tpm',
@@ -80,16 +80,15 @@ const WAIT_MIN_MS = 250;
 const WAIT_MAX_MS = 2_000;
 
 /**
- * How many tokens a line counts beyond its prompt while nothing better is known. Lines may take a share of the token
- * limits. The number is such that two of these lines fit into that share, each with half of it. If the prompt takes
- * more than a third of the share, the number is a quarter of what the prompt leaves, and only one such line fits.
+ * Returns the tokens that a line counts beyond its prompt while nothing better is known: two such lines fit into lines'
+ * share of the token limits. Where the prompt takes more than a third of the share, it is a quarter of what the prompt
+ * leaves, and one fits.
  */
 function roomOf({ limits, ceilings }: Principal, promptTokens: number): number {
   const share = Math.min(limits.tpm, ceilings.tpm ?? Infinity) * BATCH_LIMITS.tpmShare;
   return Math.max(share / 2 - promptTokens, (share - promptTokens) / 4);
 }
 
-/** A refusal that ends is waited for; any other ends the line. */
 function afterRefusal(
   { figures, verdict }: Extract<Awaited<ReturnType<SendLineDeps['admit']>>, { kind: 'refused' }>,
   principal: Principal,
@@ -163,10 +162,10 @@ export function createSendLine({ routing, admit, enqueuer, watch, leaderId, log 
 
 export type SendLine = ReturnType<typeof createSendLine>;
 
-/** The sender of a batch's lines, or why its key or its tenant may no longer send. */
+/** A `fault` says why the batch's key or its tenant may no longer send. */
 export type LineSender = { principal: Principal } | { fault: ErrorDetail };
 
-/** For how many milliseconds a key's permissions are cached; admission sees revocations and suspensions at once. */
+/** A key's permissions are cached for so many milliseconds; admission sees revocations and suspensions at once. */
 export const SENDER_MS = 2_000;
 
 const REVOKED: ErrorDetail = { code: 'invalid_api_key', message: 'The API key of this batch has been revoked.' };
@@ -203,7 +202,6 @@ export function createFindSender(principals: Pick<PrincipalRepository, 'findByKe
 
 export type FindSender = ReturnType<typeof createFindSender>;
 
-/** A line is admitted and enqueued with the same parts as any request. */
 export interface OpenSendLineDeps extends Pick<
   AdmissionDeps,
   'accountStore' | 'routing' | 'isFull' | 'pseudonyms' | 'clock' | 'log'
@@ -215,11 +213,9 @@ export interface OpenSendLineDeps extends Pick<
   /** Replayed whenever Redis is back. */
   replayLog: ReplayLog;
   requestTimeoutMs: number;
-  /** The name under which the shard's lease is held. */
   workerId: string;
 }
 
-/** Opens the parts that admit and enqueue lines. */
 export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): SendLine {
   const { mongo, redis, keyspace, admissions, requestTimeoutMs } = deps;
   const voidLine: AdmissionStore['voidPermanently'] = (requestId, owner, last) =>

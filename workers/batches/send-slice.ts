@@ -34,8 +34,8 @@ const LATER_MAX = 500;
 const isUnsent = (state: string | undefined) => state === undefined || state === 'void';
 
 /**
- * Brings lines of a batch into memory, a page at a time. If Redis knows a line's request, an earlier leader has sent it: the
- * line is in flight and is not sent again.
+ * Brings lines of a batch into memory, a page at a time. If Redis knows a line's request, an earlier leader has sent
+ * it: it is in flight and not sent again.
  */
 export function createReadLines({ work, queue, failedTries, clock }: ReadLinesDeps) {
   /** An earlier leader saw these tries end. It may have died together with Redis, which has forgotten the ends. */
@@ -107,10 +107,8 @@ export type KeepLead = () => Promise<void>;
 /** Requests of a slice are read together up to this length, so a longer one is read alone. In characters of JSON. */
 const LARGE = 1_000_000;
 
-/** A line as it was read for sending, with what the leader knows of it. */
 type ReadLine = SendableLine & OpenLine;
 
-/** How many of the first `count` lines are read at once. */
 function readable(lines: readonly OpenLine[], count: number): number {
   let sum = 0;
   const over = lines.slice(0, count).findIndex(({ length = 0 }) => (sum += length) > LARGE);
@@ -118,8 +116,8 @@ function readable(lines: readonly OpenLine[], count: number): number {
 }
 
 /**
- * Ends lines that may not be sent any more. Of a line that seemed not to be sent the answer of Redis may have been lost, so
- * that it runs and is charged: Redis knows.
+ * Ends lines that may not be sent any more. The answer of Redis to a line that seems unsent may have been lost, so that
+ * it runs and is charged: Redis knows.
  */
 async function endUnsent(
   { queue }: SendSliceDeps,

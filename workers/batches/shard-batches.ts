@@ -15,13 +15,11 @@ export interface ShardBatches {
   open: Map<string, OpenBatch>;
   /** Batches with an error of their own, and until when they rest. */
   resting: Map<string, number>;
-  /** When the rows of the shard's batches were last read. */
   readAt: number;
 }
 
 /** The time of something that has not happened yet, or is to happen again at once. */
 export const NEVER = -Infinity;
-/** Pause of a batch after an error of its own. */
 const REST_MS = 5_000;
 
 export function emptyShard(): ShardBatches {
@@ -32,7 +30,7 @@ export function isResting({ resting }: ShardBatches, batchId: string): boolean {
   return (resting.get(batchId) ?? NEVER) > performance.now();
 }
 
-/** Whether the error is due to the batch's own stored data, not to the store. */
+/** True for an error of the batch's own stored data, not of the store. */
 function isOwnFault(error: unknown): boolean {
   const isUnreadable = error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError;
   return isUnreadable || isBadKey(error) || isBadDocument(error);
@@ -41,7 +39,6 @@ function isOwnFault(error: unknown): boolean {
 /** Acts on one batch, unless the batch is resting. Rejects if a store fails. */
 export type DoForBatch = (shard: ShardBatches, batchId: string, act: () => Promise<void>) => Promise<void>;
 
-/** An error of its own makes a batch rest and does not stop the others. */
 export function createDoForBatch(log: Logger): DoForBatch {
   return async (shard, batchId, act) => {
     if (isResting(shard, batchId)) return;
@@ -66,7 +63,7 @@ export interface RefreshShardDeps {
   log: Logger;
 }
 
-/** Brings the knowledge of a shard up to date: new batches, cancelled ones, ended ones whose event is unpublished. */
+/** Brings in new batches, cancelled ones, and ended ones whose event is unpublished. */
 export type RefreshShard = (shard: number, known: ShardBatches) => Promise<void>;
 
 /** Interval of reading the shard's batch rows, which is also the delay of a cancellation. */

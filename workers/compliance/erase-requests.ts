@@ -13,7 +13,6 @@ import type { RecordStore } from '../../shared/requests/record-store.ts';
 import type { ErasableRequest, RequestEraser } from '../../shared/requests/request-eraser.ts';
 import type { JobHands } from './run-job.ts';
 
-/** Where a settlement record names its entity. */
 const ENTITY_FIELD = /("entityId"\s*:\s*)("(?:[^"\\]|\\.)*")/g;
 
 const isWithin = ({ tenantId, mode }: SearchedSpace, row: { tenantId: string; mode: KeyMode }) =>
@@ -29,7 +28,7 @@ function textOf(quoted: string): string | undefined {
   }
 }
 
-/** Whether a record names the subject and was accepted up to `seq`; a pseudonym names nobody. */
+/** True for a record that names the subject and was accepted up to `seq`; a pseudonym names nobody. */
 function isRecordOf(subject: ComplianceSubject, seq: number, pseudonyms: Pseudonyms) {
   const { tenantId, entityId } = subject;
   return (record: SettlementRecord): boolean =>
@@ -41,9 +40,9 @@ function isRecordOf(subject: ComplianceSubject, seq: number, pseudonyms: Pseudon
 }
 
 /**
- * A dead letter with the subject's names replaced by pseudonyms; undefined: it contains none of them, so it stays
- * unchanged. It may not be a valid record, so it is treated as plain text. The entity is replaced only in its own
- * field: an entity may be called `chat` or `live`, and the rest is somebody's money.
+ * Replaces the subject's names in a dead letter by pseudonyms; undefined: there are none. It may not be a valid record,
+ * so it is treated as plain text. The entity is replaced only in its own field: an entity may be called `chat` or
+ * `live`, and the rest is somebody's money.
  */
 function withoutSubject(
   raw: string,
@@ -62,7 +61,7 @@ function withoutSubject(
   return text === raw ? undefined : text;
 }
 
-/** Whose requests are deleted: one entity's, or all of the tenant's. */
+/** Undefined `entityId`: all of the tenant's requests are deleted. */
 export interface DeletedSubject extends ComplianceSubject {
   shard: number;
 }
@@ -172,7 +171,7 @@ export function createEraseRequests(deps: EraseRequestsDeps) {
       await outbox.rewriteDeadLetters(shard, (raw) => withoutSubject(raw, subject, pseudonyms));
     },
 
-    /** Erases what they left. Returns how many requests had left something. */
+    /** Returns how many requests had left something. */
     async erase(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number> {
       const { shard } = subject;
       let erased = 0;
@@ -184,14 +183,12 @@ export function createEraseRequests(deps: EraseRequestsDeps) {
       return erased;
     },
 
-    /** Removes the entity's ended requests from its list. */
     async unlist(subject: DeletedSubject, seq: number): Promise<void> {
       const { tenantId, shard, entityId, mode } = subject;
       if (entityId === undefined) return;
       const pseudonym = pseudonyms.of(tenantId, entityId);
       const listed = await traces.look(shard, await traces.ofEntity(shard, tenantId, pseudonym));
-      // If a request is erased or has expired from Redis, its mode is unknown, but nothing of the request is left
-      // either.
+      // The mode of a request that is erased or has expired is unknown, but nothing is left of it either.
       const isMine = (trace: ErasableRequest) => trace.tenantId === '' || mode === 'any' || trace.mode === mode;
       const gone = listed
         .filter((trace) => isMine(trace) && !isOpen(trace) && trace.seq <= seq)
@@ -207,8 +204,8 @@ export interface EraseDeletedDeps {
 }
 
 /**
- * Erases what is left of an ended request whose entity or whole tenant was deleted after the request was accepted: a
- * finished deletion does not come back for it. The charge stays. Safe to repeat.
+ * Erases the rest of an ended request whose entity or tenant was deleted after its acceptance: a finished deletion does
+ * not come back for it. The charge stays. Safe to repeat.
  */
 export function createEraseDeleted({ erasures, eraser }: EraseDeletedDeps) {
   return async ({ shard, requestId, tenantId, facts }: DeliveryRef): Promise<void> => {

@@ -27,13 +27,13 @@ function field(name: string, value: unknown): [string, unknown] {
   return [snake, typeof value === 'number' && snake.endsWith('_at') ? seconds(value) : value];
 }
 
-/** The fields that are named, and no other: what is secret is never named. */
+/** Takes the named fields and no other: a secret is never named. */
 function only<Row extends object>(row: Row, names: readonly (keyof Row & string)[]): object {
   const present = names.filter((name) => row[name] !== undefined);
   return Object.fromEntries(present.map((name) => field(name, row[name])));
 }
 
-/** When the last of earlier values ceases to hold; absent: there is none. */
+/** The last of earlier values ceases to hold then; absent: there is none. */
 function endOfPrevious(name: string, previous: readonly { expiresAt: number }[] = []): object {
   return previous.length === 0 ? {} : { [name]: seconds(Math.max(...previous.map(({ expiresAt }) => expiresAt))) };
 }
@@ -48,7 +48,7 @@ function requestOf({ messages, passed, schema, ...request }: ChatRequest): objec
   };
 }
 
-/** Writes what a request's record says of it once it has ended. A field that a record does not have is empty text. */
+/** Writes an ended request's record. A field that a record does not have is empty text. */
 function recordOf({ tier: model, status, metadata = '', ...times }: EndedAnswer['fields']): object {
   const at = (name: keyof typeof times) => {
     const { [name]: time = '' } = times;

@@ -27,7 +27,7 @@ export interface RunDeletionDeps {
   pseudonyms: Pseudonyms;
   acceptanceClock: AcceptanceClock;
   clock: Clock;
-  /** How long to wait for writes that have begun to finish; milliseconds. */
+  /** Writes that have begun finish within this time; milliseconds. */
   quietMs: number;
 }
 
@@ -38,7 +38,6 @@ function totalOf(report: DeletionReport): number {
   return Object.values(report).reduce((sum, count) => sum + count, 0);
 }
 
-/** The text without the entity's id. */
 function hideIn({ pseudonyms }: RunDeletionDeps, subject: DeletedSubject, text: string): string {
   const { tenantId, entityId } = subject;
   return entityId === undefined ? text : hideName(text, entityId, pseudonyms.of(tenantId, entityId));
@@ -72,11 +71,9 @@ async function eraseStores(
 }
 
 /**
- * Deletes an entity, or all conversations of a tenant. A deletion requested with a test key deletes only test data; any
- * other deletes live and test data, because the law may require it.
- *
- * A pass goes through all stores. Passes repeat until one finds nothing, because a store may be written to after the
- * pass has been through it. A mark, set at the beginning of each pass, keeps requests accepted before it from storing
+ * Deletes an entity, or all conversations of a tenant: only test data where a test key asked, else live and test data,
+ * because the law may require it. Passes through all stores repeat until one finds nothing, because a store may be
+ * written to behind a pass. A mark, set at the beginning of each, keeps requests accepted before it from storing
  * anything later.
  */
 export function createRunDeletion(deps: RunDeletionDeps): RunKind {

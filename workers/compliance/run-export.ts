@@ -15,7 +15,6 @@ import type { ExportFile } from './export-files.ts';
 import { JobLost } from './run-job.ts';
 import type { JobHands, RunKind } from './run-job.ts';
 
-/** Counts and hashes the lines as they pass. */
 async function* linesOf(source: ExportFile, files: ExportedFile[]): AsyncGenerator<Buffer> {
   const hash = createHash('sha256');
   const entry: ExportedFile = { name: `${source.name}.jsonl`, rows: 0, bytes: 0, sha256: '' };
@@ -31,9 +30,9 @@ async function* linesOf(source: ExportFile, files: ExportedFile[]): AsyncGenerat
 }
 
 /**
- * A ZIP as a stream: JSON Lines files one after another, then `manifest.json`. Holds only a few lines at a time.
- * `manifest` gets the files written before it. A failing source ends `parts` with its error. `files` is complete once
- * all parts have been read.
+ * Streams a ZIP of JSON Lines files, then `manifest.json`, for which `manifest` gets the files written before. Holds
+ * only a few lines at a time. A failing source ends `parts` with its error; `files` is complete once all parts are
+ * read.
  */
 export function writeArchive(sources: readonly ExportFile[], manifest: (files: readonly ExportedFile[]) => object) {
   const files: ExportedFile[] = [];
@@ -80,7 +79,6 @@ export interface RunExportDeps {
   clock: Clock;
 }
 
-/** Cuts the incoming bytes into chunks of one size; the last may be smaller. */
 async function* inChunks(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let held: Buffer[] = [];
   let bytes = 0;
@@ -97,7 +95,7 @@ async function* inChunks(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (bytes > 0) yield Buffer.concat(held);
 }
 
-/** Writes the archive of an export into MongoDB, chunk by chunk. A repeated run starts over under its own claim. */
+/** Writes an export's archive chunk by chunk. A repeated run starts over under its own claim. */
 export function createRunExport({ jobs, archives, rowsOf, clock }: RunExportDeps): RunKind {
   function archiveOf({ _id, tenantId, mode = 'live', scope, entityId }: ComplianceJobRow, now: number) {
     const rows = rowsOf({ tenantId, mode, entityId });

@@ -1,16 +1,16 @@
 /**
- * The door of exports and deletions. Each is a row of `compliance_jobs`; a job of the queue only names the row, and a
- * sweep queues rows that nobody works on. A worker takes a row by a claim that only rises and a lease of 30 s. A job
- * that runs again starts from the beginning, so every step may be repeated.
+ * The door of exports and deletions. Each is a row of `compliance_jobs`; a job of the queue only names it, and a sweep
+ * queues rows that nobody works on. A worker takes a row by a claim that only rises and a lease of 30 s. A job that
+ * runs again starts from the beginning, so every step may be repeated.
  *
  * - **Export** (run-export.ts): streams rows into a ZIP, kept in MongoDB in pieces of 512 KiB. export-files.ts names
  *   every field that may leave.
  * - **Deletion** (run-deletion.ts): sets a mark, ends the subject's requests, and goes through all stores until a pass
- *   finds nothing. In `shared/mongo/compliance`, conversation-eraser.ts deletes conversations, copy-eraser.ts deletes
- *   copies (stored answers, events, exports), and record-eraser.ts puts a pseudonym into records. Late writes are
- *   refused by the mark (shared/erasure-gate.ts).
+ *   finds nothing. In `shared/mongo/compliance`, conversation-eraser.ts deletes conversations, copy-eraser.ts stored
+ *   answers, events and exports, and record-eraser.ts puts a pseudonym into records. The mark refuses late writes
+ *   (shared/erasure-gate.ts).
  *
- * A tenant runs one job of each kind at a time; deletions of entities that wait go together. Others wait in MongoDB and
+ * A tenant runs one job of each kind at a time; waiting deletions of entities go together. Others wait in MongoDB and
  * take no place in the queue (docs/decisions/0014-retention-and-erasure.md).
  */
 import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
@@ -22,7 +22,6 @@ import type { ComplianceQueue } from '../../shared/queue/queues.ts';
 import { repeat } from '../../shared/lifecycle/clock.ts';
 import type { EventSink, WebhookEvent } from '../../shared/webhooks/publish.ts';
 
-/** A running job's hold on its claim. */
 export interface JobHands {
   /** Aborts when another worker has claimed the job, or this worker stops. */
   signal: AbortSignal;
@@ -30,7 +29,7 @@ export interface JobHands {
   hold(): Promise<void>;
 }
 
-/** Runs a job and marks it completed. A job may be rerun from the beginning, so every step must be safe to repeat. */
+/** Runs a job and marks it completed. Every step must be safe to repeat. */
 export type RunKind = (job: ComplianceJobRow, hands: JobHands) => Promise<void>;
 
 /** Another worker has claimed the job, or a deletion has removed its row. */
@@ -47,17 +46,16 @@ export interface RunJobDeps {
   kinds: Record<ComplianceJobRow['kind'], RunKind>;
   events: EventSink;
   clock: Clock;
-  /** Aborts when the worker stops. */
   stopping: AbortSignal;
   log: Logger;
 }
 
-/** After this long without renewal, another worker may take the claim. */
+/** Another worker may take the claim after this long without renewal. */
 const LEASE_MS = 30_000;
 const RENEW_MS = 8_000;
 const RETRY_FIRST_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
-/** How often a job is claimed at most; with the pauses between, about a quarter of an hour. */
+/** A job is claimed at most so often; with the pauses between, this takes about a quarter of an hour. */
 const CLAIMS_MAX = 20;
 
 const FAILED = 'The service could not complete this job; ask for it again, and tell the administrator if it stays.';
@@ -127,9 +125,8 @@ async function giveUp(deps: RunJobDeps, job: ComplianceJobRow, error: unknown): 
 }
 
 /**
- * Runs one export or deletion, unless another worker is doing so, and publishes its end. Each tenant runs one job of
- * each kind at a time, so that a tenant with many jobs does not keep others waiting. A deletion of an entity takes those
- * along that wait: it mostly pauses, and they pause with it.
+ * Runs one job, unless another worker does, and publishes its end. One of each kind per tenant, so that a tenant with
+ * many keeps no other waiting. A deletion of an entity takes the waiting ones along: it mostly pauses.
  */
 export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<void> {
   const { jobs, queue, kinds, events, clock, stopping, log } = deps;
@@ -157,7 +154,6 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     await jobs.markPublished(ended);
   }
 
-  /** Runs the claimed job, and what goes with it. */
   async function runTogether(job: ComplianceJobRow): Promise<void> {
     const now = clock.now();
     // If this fails, the others wait until the sweep finds them.

@@ -58,7 +58,6 @@ function runDeletionOf(parts: WorkerParts) {
   });
 }
 
-/** Starts what a worker does for exports and deletions: their queue and its sweep. */
 export function startCompliance(parts: WorkerParts, recorder: QueueRecorder, events: EventSink): void {
   const { mongo, redis, keyspace, clock, closer, log } = parts;
   const jobs = createComplianceWorkRepository(mongo);

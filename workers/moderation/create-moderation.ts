@@ -19,7 +19,6 @@ export interface ModerationEvents {
   'moderation.checked': [backend: string, outcome: 'passed' | 'flagged' | 'failed', durationMs: number];
 }
 
-/** The backend that the operator has chosen, for both sides of a conversation. */
 export function createModeration(
   config: Config['moderation'],
   http: HttpClient,

@@ -2,23 +2,16 @@ import { endsInHalfCharacter } from './text-units.ts';
 import type { ModerationPolicy, Moderator } from './moderator.ts';
 import { FlaggedError, type OutputWindow, type WindowListener, moderationUnavailable } from './moderator.ts';
 
-/**
- * docs/spec.md#moderation: with a remote backend, text is held back up to this length or this time, whichever
- * is reached first.
- */
+/** A remote backend's text is held back up to this length or time, whichever comes first (docs/spec.md#moderation). */
 const HELD_CHARACTERS = 200;
 const HELD_MS = 500;
-/**
- * In UTF-16 units: this much released text is checked again with what follows, for what only several sentences say. The
- * last check reads the whole answer.
- */
+/** UTF-16 units of released text that are checked again with what follows, for what only several sentences say. */
 const OVERLAP = 1_000;
 
-/** The text of an answer on its way through the checks. */
 function createHeldText() {
   let held = '';
   let passed = '';
-  /** So much text the latest check has read, in UTF-16 units. */
+  /** The latest check has read this much, in UTF-16 units. */
   let lastRead = 0;
   /** The held text has waited for HELD_MS. */
   let isDue = false;
@@ -47,14 +40,13 @@ function createHeldText() {
       return read;
     },
 
-    /** No check has read the whole answer. */
     isUnreadAsWhole: (): boolean => passed.length > lastRead,
   };
 }
 
 /**
- * The window of a remote backend: collects text, has it checked, and releases it once it has passed. Only one check
- * runs at a time; text that arrives meanwhile waits for the next one. Fails closed.
+ * Collects text for a remote backend, and releases it once it has passed. Checks run one at a time; text that arrives
+ * meanwhile waits for the next. Fails closed.
  */
 export function createHeldWindow(
   moderator: Pick<Moderator, 'check'>,
@@ -83,7 +75,7 @@ export function createHeldWindow(
     try {
       listener.release(text);
     } catch (error) {
-      // A check that was started by a timer is awaited nowhere.
+      // A timer's check is awaited nowhere.
       stop(asError(error));
     }
   }
@@ -105,7 +97,6 @@ export function createHeldWindow(
     advance();
   }
 
-  /** Starts the next check if one is due. */
   function advance(): void {
     if (over || checking !== undefined || answer.isEmpty()) return;
     const text = answer.take();

@@ -2,15 +2,15 @@ import type { ModerationSettings } from '../../shared/contracts/space.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /**
- * The door of moderation. `Moderator` has two backends: `local` and any OpenAI-compatible moderation endpoint
- * (docs/spec.md#moderation); one of them serves requests and answers.
+ * The door of moderation. `Moderator` has two backends, `local` and any OpenAI-compatible endpoint
+ * (docs/spec.md#moderation); one serves requests and answers.
  *
- * The stage `moderate` reads everything that a model would read of the request (pipeline/moderate.ts). An output window
- * reads the answer as it comes: it takes text, and says what may be shown (`release`) and when nothing more may
- * (`stop`, which aborts the provider's call). The local window decides in the same call, and holds back what may begin
- * a phrase (local/phrase-window.ts). The remote one (held-window.ts) asks for a verdict on 200 characters, or on what
- * there is after 500 ms, one check at a time. It reads the last 1,000 passed characters again with the next piece, and
- * the whole answer with the last one. Without a verdict it fails closed (docs/decisions/0012-moderation.md).
+ * The stage `moderate` reads all that a model would read of a request (pipeline/moderate.ts). An output window reads
+ * the answer as it comes: it says what may be shown (`release`) and when nothing more may (`stop`, which aborts the
+ * provider's call). The local window decides in the same call, and holds back what may begin a phrase
+ * (local/phrase-window.ts). The remote one (held-window.ts) asks about 200 characters, or what there is after 500 ms,
+ * with the last 1,000 passed ones; its last check reads the whole answer. It fails closed
+ * (docs/decisions/0012-moderation.md).
  */
 
 /** OpenAI's category names, and `test` for the operators' trigger phrase. A remote backend may report others. */
@@ -57,8 +57,8 @@ interface CheckOptions {
 export interface Moderator {
   readonly backend: ModerationBackend;
   /**
-   * One verdict over one or several texts, each read separately, as it is and with its line breaks as spaces. Rejects
-   * if the backend is down or `signal` aborts.
+   * Gives one verdict over texts that are read separately, each as it is and with line breaks as spaces. Rejects if the
+   * backend is down or `signal` aborts.
    */
   check(texts: string | readonly string[], options?: CheckOptions): Promise<ModerationVerdict>;
 }
@@ -67,10 +67,7 @@ export const DEFAULT_THRESHOLD = 0.5;
 
 export const DEFAULT_MODERATION_POLICY: ModerationPolicy = { disabled: [], thresholds: {} };
 
-/**
- * True when a score is high enough for the policy to flag its category. `isFlagged`: the backend flags it by its own
- * measure, which counts if the tenant has set no threshold.
- */
+/** `isFlagged`: the backend flags it by its own measure, which counts if the tenant has set no threshold. */
 export function reachesThreshold(
   policy: ModerationPolicy,
   category: string,
@@ -87,7 +84,6 @@ export function reachesThreshold(
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** The verdict of a policy on scores from any backend. */
 export function judge(
   scores: Readonly<Record<string, number>>,
   policy: ModerationPolicy,
@@ -99,19 +95,17 @@ export function judge(
   return { flagged: categories.length > 0, categories, scores };
 }
 
-/** A tenant's stored settings as a policy; without any, the service's default. */
+/** A tenant without settings has the service's default. */
 export function policyOf(settings: ModerationSettings | undefined): ModerationPolicy {
   if (settings === undefined) return DEFAULT_MODERATION_POLICY;
   return { disabled: settings.disabled ?? [], thresholds: settings.thresholds ?? {} };
 }
 
-/** Where the text of an answer goes once it has passed. */
 export interface WindowListener {
   /** Text that may be shown; called in order. */
   release(text: string): void;
   /** Called at most once, with a FlaggedError or the reason why there is no verdict. Nothing is released after it. */
   stop(reason: Error): void;
-  /** Aborts checks that are running. */
   signal: AbortSignal;
 }
 
@@ -126,7 +120,6 @@ export interface OutputWindow {
 
 export type OpenWindow = (listener: WindowListener) => OutputWindow;
 
-/** An answer that was cut off by moderation. */
 export class FlaggedError extends Error {
   override readonly name = 'FlaggedError';
   readonly verdict: ModerationVerdict;
@@ -137,7 +130,7 @@ export class FlaggedError extends Error {
   }
 }
 
-/** A backend that is down fails closed (docs/spec.md#moderation): no verdict, no answer. */
+/** A backend that is down fails closed (docs/spec.md#moderation). */
 export function moderationUnavailable(cause: unknown): ServiceError {
   return new ServiceError(
     'model_unavailable',

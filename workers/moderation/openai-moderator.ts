@@ -7,14 +7,11 @@ import { ProviderError } from '../providers/provider.ts';
 import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge } from './moderator.ts';
 import type { Moderator } from './moderator.ts';
 
-/**
- * In UTF-16 units: the longest possible message (docs/spec.md#chat-request) is one piece, while an answer may
- * need several.
- */
+/** UTF-16 units. The longest message (docs/spec.md#chat-request) is one piece; an answer may need several. */
 const PIECE = 32_000;
-/** How far pieces of one text overlap, so that no phrase is cut in two. */
+/** Pieces of one text overlap, so that no phrase is cut in two. */
 const PIECE_OVERLAP = 200;
-/** At most this many texts, and this many units, go into one call. */
+/** The most texts, and units, of one call. */
 const BATCH_TEXTS = 32;
 const BATCH_UNITS = 64_000;
 
@@ -26,8 +23,8 @@ function piecesOf(text: string): string[] {
 }
 
 /**
- * Matches runs of white space, each looked at once. An expression that includes the line break (`\s*[\n…]\s*`) would
- * try every place in a run without one, and a message of spaces would stop the worker for seconds.
+ * Matches runs of white space, each looked at once. With the line break in it (`\s*[\n…]\s*`) it would try every place
+ * in a run without one, and a message of spaces would stop the worker for seconds.
  */
 const WHITE_SPACE = /\s+/gu;
 const LINE_BREAK = /[\n\r\u2028\u2029]/u;
@@ -38,7 +35,7 @@ function readingsOf(text: string): string[] {
   return asOneLine === text.trim() ? [text] : [text, asOneLine];
 }
 
-/** Texts as the inputs of one call or several, in order; texts of nothing but white space are left out. */
+/** Texts as the inputs of one call or several, in order, without those of nothing but white space. */
 export function toBatches(texts: readonly string[]): string[][] {
   const batches: string[][] = [];
   let units = 0;
@@ -63,11 +60,9 @@ export function toModerationBody(inputs: readonly string[], model: string | unde
   return wellFormedJson({ ...(model === undefined ? {} : { model }), input: inputs });
 }
 
-/** The endpoint's verdict on all texts of one call together. */
 export interface ModerationReport {
   /** The highest score of each category, 0 to 1. */
   scores: Record<string, number>;
-  /** The categories that the endpoint flags by its own measure. */
   flagged: Set<string>;
 }
 
@@ -148,7 +143,6 @@ async function askInTime(
   }
 }
 
-/** The moderation endpoint of OpenAI or of any compatible server. */
 export function createOpenAiModerator(http: HttpClient, options: OpenAiModeratorOptions): Moderator {
   const { apiKey, model, timeoutMs } = options;
   const headers: Record<string, string> = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };

@@ -1,7 +1,7 @@
 /** From this length on, one call into Node.js is cheaper than a loop. */
 const LONG = 128;
 
-/** The UTF-16 units of a text: an array is read faster than a string, which checks what it is on each read. */
+/** An array of units is read faster than a string, which checks what it is on each read. */
 export function unitsOf(text: string): Uint16Array {
   const { length } = text;
   if (length < LONG) {
@@ -15,7 +15,6 @@ export function unitsOf(text: string): Uint16Array {
   return new Uint16Array(bytes.buffer, bytes.byteOffset, length);
 }
 
-/** The code point that begins at a unit. */
 export function codePointAt(units: Uint16Array, at: number): number {
   const first = units[at] ?? 0;
   if (first < 0xd800 || first > 0xdbff || at + 1 === units.length) return first;
@@ -41,7 +40,7 @@ function unescape(_escape: string, code: string | undefined, letter: string): st
   return 'nrtbf'.includes(letter) ? '\n' : letter;
 }
 
-/** Reads JSON that comes in pieces, such as arguments of a tool, as what its texts say: without escapes. */
+/** Reads JSON that comes in pieces, such as a tool's arguments, without its escapes. */
 export function openJsonReader(): (piece: string) => string {
   let cut = '';
   return (piece) => {
@@ -52,7 +51,6 @@ export function openJsonReader(): (piece: string) => string {
   };
 }
 
-/** Whether the last unit is the first half of a character whose other half is yet to come. */
 export function endsInHalfCharacter(text: string): boolean {
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last < 0xdc00;

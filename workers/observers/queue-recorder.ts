@@ -80,7 +80,6 @@ interface QueueRecorderDeps {
   log: Logger;
 }
 
-/** Counts what this worker ends, requests and other jobs, until it closes. */
 export function openQueueRecorder({ redis, keyspace, events, clock, closer, log }: QueueRecorderDeps): QueueRecorder {
   const recorder = createQueueRecorder(createQueueHistory(redis), clock);
   recordRequests(events, recorder, keyspace, clock);

@@ -16,7 +16,6 @@ import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 
 const STATE_NUMBER: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
 
-/** Turns a worker's events into the figures of `/metrics`. */
 export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, clock: Clock): void {
   const secondsSince = ({ replayedAt, acceptedAt }: RequestEnvelope) =>
     Math.max(0, clock.now() - (replayedAt ?? acceptedAt)) / 1000;
@@ -79,7 +78,6 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
   });
 }
 
-/** Writes the log lines for a worker's events, including one for each request that ends. */
 export function logWorker(events: WorkerEventBus, clock: Clock, log: Logger): void {
   events.on('request.finished', ({ envelope, answer, claimedAt }, { finishReason, usage, error, cause, charge }) => {
     const { tier, requestId, tenantId, keyId, endpoint } = envelope;

@@ -9,8 +9,8 @@ import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter } from '../providers/provider.ts';
 
 /**
- * A worker's spans, as wrappers that the composition root puts around stages and adapters; without tracing, none of
- * this code runs. All spans are children of the span that came with the request.
+ * Wraps a worker's stages and adapters in spans; without tracing, none of this code runs. All spans are children of the
+ * span that came with the request.
  */
 export function traceQueue(events: WorkerEventBus, tracing: Tracing, clock: Clock): void {
   events.on('request.claimed', ({ envelope, delivery }) => {

@@ -2,10 +2,10 @@
  * Circuit breakers: one for each provider, shared by all workers. The rules are pure transitions in
  * shared/domain/breaker.ts; Lua only compares and sets (docs/decisions/0010-circuit-breaker.md).
  *
- * A call to a healthy provider reads a variable and counts in the process. The first failure goes to Redis
- * and is published: all workers then send what they counted in the window, and after 250 ms the reporting worker
- * decides. A probe has a lease of 10 s, renewed while its call runs. While Redis is away each worker goes on by itself,
- * by the same rules, and takes over the fleet's state afterwards.
+ * A call to a healthy provider reads a variable and counts in the process. The first failure goes to Redis and is
+ * published: all workers then send what they counted in the window, and after 250 ms the reporting worker decides. A
+ * probe has a lease of 10 s, renewed while its call runs. While Redis is away each worker decides alone, by the same
+ * rules, and takes over the fleet's state afterwards.
  */
 import {
   NEW_BREAKER,
@@ -32,13 +32,11 @@ import type { WorkerEvents } from './worker-events.ts';
 import { classifyFailure } from './run-provider-call.ts';
 import type { FailureClass } from './run-provider-call.ts';
 
-/** Minimum time between two reports of one worker. */
 const REPORT_GAP_MS = 50;
 
 /** Calls to a provider that the other workers do not know about yet. */
 interface Unreported {
   slices: Slice[];
-  /** Why the provider refused the latest call that it refused. */
   refusal: string | undefined;
 }
 
@@ -74,7 +72,7 @@ function createEarliestTimer(act: () => void, now: () => number) {
 interface CallReportsDeps {
   /** Reports to all workers. Never rejects. */
   send(calls: Unreported): Promise<void>;
-  /** When the breaker decides on the reports so far; undefined: they are not enough to open it. */
+  /** The breaker decides then on the reports so far; undefined: they are not enough to open it. */
   decisionAt(): number | undefined;
   /** Redis's clock. */
   now(): number;
@@ -120,7 +118,7 @@ function createCallReports({ send, decisionAt, now }: CallReportsDeps) {
       void sendNow();
     },
 
-    /** Reports what has been counted, as soon as REPORT_GAP_MS allows. */
+    /** Reports as soon as REPORT_GAP_MS allows. */
     sendSoon(): void {
       if (unreported.slices.length > 0) sendIn(0);
     },
@@ -134,7 +132,6 @@ function createCallReports({ send, decisionAt, now }: CallReportsDeps) {
 /** The provider was not called: its circuit breaker is open, or half open and another request is its probe. */
 export class BreakerOpenError extends Error {
   override readonly name = 'BreakerOpenError';
-  /** When another try may succeed, in milliseconds. */
   readonly retryInMs: number;
 
   constructor(provider: string, retryInMs: number) {
@@ -155,12 +152,10 @@ interface CircuitDeps {
   events: Emitter<WorkerEvents>;
 }
 
-/** One worker's side of a provider's circuit breaker. */
 export type Circuit = ReturnType<typeof createCircuit>;
 
 interface Probe {
   holder: string;
-  /** When its first text came. */
   textSince?: number;
 }
 
@@ -221,10 +216,6 @@ function createProbes({ view, decide, settings, provider, newHolder, now }: Prob
   };
 }
 
-/**
- * A call to a healthy provider needs no call to Redis: successes within the window are counted here and reported only
- * when a call fails, here or in another worker.
- */
 export function createCircuit({ change, classify, newHolder, now, events, provider }: CircuitDeps) {
   let view: Breaker = NEW_BREAKER;
   let settings: BreakerSettings = DEFAULT_BREAKER;
@@ -263,9 +254,8 @@ export function createCircuit({ change, classify, newHolder, now, events, provid
 
   events.emit('breaker.seen', provider, view.state);
   return {
-    /** Adopts the state that all workers share. */
     adopt,
-    /** Whether a call would be made at the moment, as far as this worker knows. */
+    /** True if a call would be made at the moment, as far as this worker knows. */
     isPassable: (): boolean => passageOf(view, now()).kind !== 'wait',
     isClosed: (): boolean => view.state === 'closed',
 
@@ -298,7 +288,7 @@ export function createCircuit({ change, classify, newHolder, now, events, provid
 
 export interface CreateBreakersDeps {
   store: Pick<BreakerStore, 'change' | 'readAll'>;
-  /** Subscribes to the changes of all workers; `onMissed` says that something may have been lost. */
+  /** `onMissed`: changes of other workers may have been lost. */
   listen(onChange: (provider: string, breaker: Breaker) => void, onMissed: () => void): Promise<void>;
   workerId: string;
   events: CircuitDeps['events'];
@@ -308,7 +298,6 @@ export interface CreateBreakersDeps {
   callMs?: number;
 }
 
-/** The circuit breakers of all providers, as one worker sees them. */
 export type Breakers = Awaited<ReturnType<typeof createBreakers>>;
 
 /** All workers honour an open breaker within 1 s, even if the message is lost (docs/spec.md#breaker). */
@@ -420,13 +409,13 @@ export async function createBreakers(deps: CreateBreakersDeps) {
 
   return {
     /**
-     * Makes a call of `provider` that counts; `onText` is to be called when its text begins. Throws BreakerOpenError
-     * where the breaker lets no call through, else what the call throws.
+     * Makes a call that counts; `onText` is to be called when its text begins. Throws BreakerOpenError where the
+     * breaker lets no call through, else what the call throws.
      */
     guard: <T>(provider: Provider, call: (onText: () => void) => Promise<T>): Promise<T> =>
       circuitOf(provider.name).guard(provider.breaker, call),
     isPassable: ({ name }: { name: string }): boolean => circuitOf(name).isPassable(),
-    /** Whether its calls go through without being a probe. */
+    /** True if its calls go through without being a probe. */
     isClosed: ({ name }: { name: string }): boolean => circuitOf(name).isClosed(),
     async stop(): Promise<void> {
       for (const circuit of circuits.values()) circuit.stop();

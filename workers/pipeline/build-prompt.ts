@@ -50,10 +50,8 @@ export function resolveContext(sources: ContextSources): ContextValue[] {
 }
 
 /**
- * The values as one system instruction; undefined if there are none.
- *
- * It comes first and says that no later message can change it, so that a system message from the caller, which may
- * quote others, cannot pass for it.
+ * Puts the values into one system instruction; undefined if there are none. It comes first and says that no later
+ * message can change it: a caller's system message, which may quote others, cannot pass for it.
  */
 export function contextInstruction(values: readonly ContextValue[]): ChatMessage | undefined {
   if (values.length === 0) return undefined;
@@ -61,10 +59,10 @@ export function contextInstruction(values: readonly ContextValue[]): ChatMessage
   return { role: 'system', content: `${OPENING} ${parts.join(' ')} Fit the answer to it.` };
 }
 
-/** The body of an embedding has at most so much as text, too: a token may stand for 128 blanks. */
+/** Limits the text of an embedding like its body: a token may stand for 128 blanks. */
 const TEXT_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Moderation reads exactly what a provider gets: texts, where the caller sent tokens. */
+/** Turns tokens that the caller sent into text, because moderation reads exactly what a provider gets. */
 async function readTokens(run: Claimed): Promise<Claimed> {
   const { envelope } = run;
   const { messages, task } = envelope.request;

@@ -39,7 +39,6 @@ import {
 import { addIncrement, contentOf, isEmpty } from './stage.ts';
 import type { Ask, Outcome, Routed } from './stage.ts';
 
-/** Runs one provider call and notes it in the request's trace, however it ends. */
 async function traceProviderCall<T>(
   trace: RequestTrace,
   route: TracedRoute,
@@ -58,12 +57,10 @@ async function traceProviderCall<T>(
   }
 }
 
-/** Notes the verdict on the answer, which is the request's last. */
 function recordVerdict(trace: RequestTrace, verdict: ModerationTrace['verdict'], categories: readonly string[]): void {
   if (trace.moderation !== undefined) trace.moderation = { ...trace.moderation, verdict, categories: [...categories] };
 }
 
-/** Notes a target that was not called, and why. */
 export function traceSkipped(trace: RequestTrace, route: TracedRoute, outcome: 'breaker_open', now: number): void {
   trace.attempts.push({ ...route, startedAt: now, endedAt: now, outcome });
 }
@@ -74,7 +71,7 @@ export interface CallTargetDeps {
   capacities: Pick<Capacities, 'enter' | 'isServing' | 'seeksCeiling'>;
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
   events: WorkerEmitter;
-  /** Silence behind the first text after which a provider counts as hung. */
+  /** A provider that is silent for this long behind the first text counts as hung. */
   silenceMs: number;
   /** A target that takes longer for an answer is slow: the caller of a complete one may leave before it comes. */
   slowAnswerMs: number;
@@ -84,33 +81,30 @@ export interface CallTargetDeps {
 
 export type Route = Routed['targets'][number];
 
-/** The prompt of a target, and whether the hold covers the longest answer. */
+/** `isCovered`: the hold covers the longest answer. */
 interface Prompt extends TargetPrompt {
   isCovered: boolean;
 }
 
-/** Errors of a provider that is only full: it serves other calls, and does not ask for a long wait. */
+/** True for errors of a provider that is only full: it serves other calls, and does not ask for a long wait. */
 function isFull({ fault, status, retryAfterMs }: ProviderError): boolean {
   if (fault !== 'transient' || retryAfterMs > PAUSE_MAX_MS) return false;
   return status === 429 || (status === 503 && retryAfterMs > 0);
 }
 
-/** Whether a later target can be called if this one fails. */
+/** True if a later target can be called when this one fails. */
 export function hasOtherTarget(breakers: CallTargetDeps['breakers'], run: Routed, route: Route): boolean {
   const others = run.targets.slice(run.targets.indexOf(route) + 1);
   return others.some(({ provider }) => breakers.isPassable(provider));
 }
 
-/** A call's place at its target. */
 interface CallPlace {
   seat: Seat;
-  /** The answer must be watched as it grows. */
   isWatched: boolean;
-  /** The provider is asked for a stream. */
   isStreamed: boolean;
 }
 
-/** For how long a target counts as slow after an answer that took long. */
+/** A target counts as slow for this long after an answer that took long. */
 const SLOW_REMEMBERED_MS = 600_000;
 
 const nameOf = ({ provider, target }: Route) => `${provider.name} ${target.model}`;
@@ -118,13 +112,12 @@ const nameOf = ({ provider, target }: Route) => `${provider.name} ${target.model
 /** Asks for an answer again that did not fit its schema. The caller pays for neither its messages nor that answer. */
 export interface Repair {
   messages: readonly ChatMessage[];
-  /** The tokens of the prompt without it. */
+  /** Without the repair. */
   promptTokens: number;
   /** Of the answer: as many as the window leaves beside it. */
   maxTokens: number;
 }
 
-/** A call of a target for a request. */
 interface TargetCall {
   run: Routed;
   route: Route;
@@ -134,27 +127,24 @@ interface TargetCall {
   writer: ChunkWriter | undefined;
 }
 
-/** Where calls wait for a place at their target, and how targets are asked. */
 function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetDeps) {
-  /** By provider and model, when an answer last took long. */
+  /** The latest slow answer, by provider and model. */
   const slowAt = new Map<string, number>();
 
   function streaming({ run, route, prompt }: TargetCall): Omit<CallPlace, 'seat'> {
     if (run.envelope.request.task !== undefined) return { isWatched: false, isStreamed: false };
-    // Even a complete answer is streamed from the provider if its growth must be watched because the hold does not
-    // cover the longest answer, or if another target may answer: a stream exposes a silent target within the first
-    // token's time limit.
+    // Even a complete answer is streamed from the provider if its growth must be watched, as the hold does not cover
+    // the longest one, or if another target may answer: a stream exposes a silent target in the first token's time.
     const isWatched = run.envelope.stream || !prompt.isCovered || hasOtherTarget(breakers, run, route);
     if (isWatched) return { isWatched, isStreamed: true };
     // If the caller of a complete answer leaves, the request may be cancelled, and the text so far is billed. A target
-    // that answers in one piece has none by then, although it has worked all the time, so a slow one is asked for a stream.
+    // that answers in one piece has none by then, in spite of its work, so a slow one is asked for a stream.
     const isSlow = clock.now() - (slowAt.get(nameOf(route)) ?? -Infinity) < SLOW_REMEMBERED_MS;
     const mayBeLeft = isSlow && run.onDisconnect === 'cancel';
     return { isWatched, isStreamed: mayBeLeft || capacities.seeksCeiling(route, estimatePrompt(countedOf(prompt))) };
   }
 
   return {
-    /** Waits for a place. */
     async enter(call: TargetCall, hasRoomBeside: () => boolean): Promise<CallPlace> {
       const { run, route, prompt } = call;
       run.job?.placed();
@@ -170,7 +160,7 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
       return { ...how, seat };
     },
 
-    /** Makes a call in its place, which is free again afterwards. */
+    /** Frees the place after the call. */
     async use(route: Route, { seat }: CallPlace, call: () => Promise<ProviderCallResult>): Promise<ProviderCallResult> {
       try {
         const result = await call();
@@ -188,19 +178,17 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
       }
     },
 
-    /** Records the duration of a call; `endedAt`: milliseconds since the epoch. */
+    /** `endedAt`: milliseconds since the epoch. */
     recordDuration(route: Route, durationMs: number, endedAt: number): void {
       if (durationMs > slowAnswerMs) slowAt.set(nameOf(route), endedAt);
     },
   };
 }
 
-/** The messages of a prompt, and behind them those of a repair. */
 function withRepair(messages: readonly ChatMessage[], { repair }: TargetCall): readonly ChatMessage[] {
   return repair === undefined ? messages : [...messages, ...repair.messages];
 }
 
-/** The record of a call that begins. */
 function openAsk(call: TargetCall): Ask {
   const { run, route, prompt, repair, writer } = call;
   const { answer } = run;
@@ -233,7 +221,6 @@ const openUnread: OpenWindow = ({ release }) => ({
   close: () => undefined,
 });
 
-/** The input of a provider call, but for where its text goes. */
 function inputOf(
   call: TargetCall,
   { seat, isWatched, isStreamed }: CallPlace,
@@ -295,14 +282,14 @@ async function usageOf(call: TargetCall, reported: ReportedUsage | undefined, lo
     : withKinds({ ...believed, promptTokens: Math.min(believed.promptTokens, repair.promptTokens) }, believed);
 }
 
-/** A delta without its part of the content, such as the probabilities of its tokens. */
+/** Drops a delta's content, and keeps its other fields, such as the probabilities of its tokens. */
 function withoutContent(delta: Delta): Delta[] {
   const [{ content, ...fields }, choice] = fieldsOf(delta.line);
   if (content === undefined) return [delta];
   return choice === undefined && Object.keys(fields).length === 0 ? [] : [toDelta(fields, choice)];
 }
 
-/** Takes what models write around an object; throws NotJsonError where there is none, or one that was not asked for. */
+/** Removes what models write around an object; throws NotJsonError where there is none, or a wrong one. */
 function assertJson({ run, writer }: TargetCall, { finishReason, usage }: Outcome): void {
   const { answer } = run;
   // Reasoning beside it is no part of the object; calls of tools and refusals stand in its place.

@@ -53,14 +53,14 @@ interface WaitTerms {
   isBatch: boolean;
   /** Ends the wait; its reason is thrown. */
   signal: AbortSignal;
-  /** Whether another target of the same priority has a free place, so that waiting here is in vain. */
+  /** True if another target of the same priority has a free place, so that waiting here is in vain. */
   hasRoomBeside: () => boolean;
 }
 
 /**
- * Where requests wait for their provider (docs/decisions/0010-circuit-breaker.md). A worker takes a request out of the
- * queue only if it has a free place at a target of the request's tier, so the others wait in the queue, in order. A call for
- * which no place could be foreseen, such as a second try or one of another target, waits here.
+ * Lets calls wait for their provider (docs/decisions/0010-circuit-breaker.md). A worker takes a request out of the
+ * queue only if a target of its tier has a free place, so the others wait there, in order. A call for which no place
+ * could be foreseen, such as a second try or one of another target, waits here.
  */
 export type Capacities = ReturnType<typeof createCapacities>;
 
@@ -75,7 +75,6 @@ interface SharesDeps extends Omit<CapacitiesDeps, 'breakers'>, Pick<OwnShareDeps
 /** A request may wait this long for the first answer of Redis about a provider. */
 const FIRST_REPORT_MS = 1_000;
 
-/** The places of one call: at its target, and at its provider. */
 function joined(seats: readonly Seat[]): Seat {
   const [only] = seats;
   if (seats.length === 1 && only !== undefined) return only;
@@ -92,7 +91,6 @@ function joined(seats: readonly Seat[]): Seat {
   };
 }
 
-/** The targets that share these places. */
 function targetsWith({ provider, model }: CapacityOf, { providers, tiers }: RoutingTable): Target[] {
   const all = providers.has(provider) ? Object.values(tiers).flatMap(({ targets }) => targets) : [];
   return all.filter((target) => target.provider === provider && (model === undefined || target.model === model));
@@ -106,7 +104,7 @@ function ceilingOf(of: CapacityOf, table: RoutingTable): number | undefined {
   return own?.maxInFlight ?? (whole === undefined ? undefined : UNLIMITED);
 }
 
-/** The figures of a share; none where Redis has said nothing yet, or a provider as a whole has no ceiling. */
+/** None where Redis has said nothing yet, or a provider as a whole has no ceiling. */
 function figuresOf(of: CapacityOf, known: Capacity | undefined, set: number | undefined) {
   if (known === undefined || (of.model === undefined && set === undefined)) return [];
   const source = set === undefined ? ('found' as const) : ('set' as const);
@@ -115,7 +113,7 @@ function figuresOf(of: CapacityOf, known: Capacity | undefined, set: number | un
   return [{ ...of, inFlight: sumOf(known.shares, 'inFlight'), ceiling: bound }];
 }
 
-/** This worker's shares: of each target, and of each provider that has a ceiling as a whole. */
+/** Each target has a share, and each provider that has a ceiling as a whole. */
 function createShares({ routing, log, ...deps }: SharesDeps) {
   const shares = new Map<string, OwnShare & { of: CapacityOf }>();
   let isAway = false;
@@ -151,10 +149,9 @@ function createShares({ routing, log, ...deps }: SharesDeps) {
   return {
     ofRoute,
     ofRoutes: (routes: readonly Route[]): OwnShare[] => routes.flatMap(ofRoute),
-    /** Free places at one target. */
     freeAt,
 
-    /** Free places at the targets; a place at a provider counts once, however many of its models are targets. */
+    /** A place at a provider counts once, however many of its models are targets. */
     freeAtAll(routes: readonly Route[]): number {
       const byProvider = new Map<string, number>();
       for (const route of routes) {
@@ -173,7 +170,6 @@ function createShares({ routing, log, ...deps }: SharesDeps) {
       await inTime(Promise.all(unknown.map((share) => share.renew())), FIRST_REPORT_MS).catch(() => undefined);
     },
 
-    /** Figures of those that a tier calls. */
     figures() {
       const table = routing.current();
       const called = Array.from(shares.values()).filter(({ of }) => targetsWith(of, table).length > 0);
@@ -222,7 +218,6 @@ function createWaiters() {
   const waiters: Waiter[] = [];
   let isServing = false;
 
-  /** Gives free places to those who wait. */
   function serve(): void {
     if (isServing || waiters.length === 0) return;
     isServing = true;
@@ -242,7 +237,6 @@ function createWaiters() {
     serve,
     isEmpty: (): boolean => waiters.length === 0,
 
-    /** Requests that wait for a place of one of the shares. */
     countAt(shares: readonly OwnShare[]): number {
       if (waiters.length === 0) return 0;
       const at = new Set(shares);
@@ -302,7 +296,6 @@ interface RoomsDeps {
   changed: () => Promise<void>;
 }
 
-/** Makes the room of each queue. */
 function createRooms({ shares, nextRoutes, waiters, unplaced, onChange, changed }: RoomsDeps) {
   /** By queue: tiers of which requests may wait. */
   const waitingTiers = new Map<object, Set<Tier>>();
@@ -378,7 +371,6 @@ export function createCapacities(deps: CapacitiesDeps) {
   const changed = () => (changes ??= Promise.withResolvers()).promise;
 
   return {
-    /** The room of one queue. */
     roomOf: createRooms({ shares, nextRoutes: createNextRoutes(deps), waiters, unplaced, onChange, changed }),
 
     /** Takes a place at the target, as soon as there is one. Throws a `full` fault once another target has one sooner. */

@@ -45,25 +45,24 @@ function createFlushSchedule(everyMs: number, offsetMs = 0) {
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
 /**
- * With more streams than this, a worker reads and sends their text on common beats, because a read or an entry costs
- * the same however little text it has (docs/decisions/0006-answer-streams.md).
+ * With more streams a worker reads and sends text on common beats: a read or an entry costs the same however little
+ * text it has (docs/decisions/0006-answer-streams.md).
  */
 const BUSY_STREAMS = 50;
 const BEAT_MS = 80;
 /**
- * This many streams share a beat before the next beat is used: when streams end on the same beat, the streams that
- * replace them begin together and wait for each other (docs/decisions/0006-answer-streams.md). The first two
- * offsets are the farthest apart.
+ * So many streams share a beat before the next one is used: the successors of streams that end on one beat begin
+ * together and wait for each other (docs/decisions/0006-answer-streams.md). The first two offsets are the farthest
+ * apart.
  */
 const STREAMS_OF_A_BEAT = 50;
 const BEAT_OFFSETS_MS = [0, 40, 20, 60];
 /** Text that was read on a beat goes out at once. */
 const BUSY_COALESCE_MS = BEAT_MS / 2;
 
-/** Appends released increments to the request's stream, the first at once. */
+/** The first of the released increments is appended at once. */
 export type ChunkWriter = ReturnType<typeof createChunkWriter>;
 
-/** Opens the writers of one worker. */
 export function createChunkWriters(): (run: WrittenRun) => ChunkWriter {
   const open = new Set<ChunkWriter>();
   const flushSchedules = BEAT_OFFSETS_MS.map((offsetMs) => createFlushSchedule(BEAT_MS, offsetMs));
@@ -103,7 +102,7 @@ export function createChunkWriters(): (run: WrittenRun) => ChunkWriter {
   };
 }
 
-/** Decides when text is appended. `lastAt`: when text was last appended; -Infinity: never. */
+/** `lastAt`: the time of the latest append; -Infinity: none. */
 interface Pace {
   isDue(lastAt: number): boolean;
   scheduleRead: () => ScheduleRead | undefined;
@@ -111,7 +110,6 @@ interface Pace {
   wait(act: () => void, lastAt: number): () => void;
 }
 
-/** The parts of a run that its writer uses. */
 export type WrittenRun = Pick<Claimed, 'delivery' | 'answer' | 'lease'>;
 
 function charactersOf(deltas: readonly Increment[]): number {
@@ -119,8 +117,8 @@ function charactersOf(deltas: readonly Increment[]): number {
 }
 
 /**
- * Calls `act` at the end of this turn of the event loop. If the answer ends in the same turn, text and end go in one call.
- * This delays nothing: the calls of a turn leave together anyway (shared/redis/connection.ts).
+ * Calls `act` at the end of this turn of the event loop, so that text and end go in one call if both come in it. The
+ * calls of a turn leave together anyway (shared/redis/connection.ts).
  */
 function createTurnEnd(act: () => void) {
   let isAwaited = false;
@@ -185,11 +183,11 @@ function createChunkWriter({ delivery, answer, lease }: WrittenRun, pace: Pace) 
       answer.unsent.push(increment);
       schedule();
     },
-    /** When to read the provider's next text. Undefined: as soon as it arrives. */
+    /** Says when to read the provider's next text. Undefined: as soon as it arrives. */
     scheduleRead: (): ScheduleRead | undefined => (lastAppendAt === -Infinity ? undefined : pace.scheduleRead()),
     /**
-     * Waits for the append in progress. Text that has not been appended stays in `answer.unsent` and is sent with the end
-     * of the answer. `endsLater`: the end waits for something else, so text that is due is appended first.
+     * Waits for the append in progress; other text stays in `answer.unsent` and goes with the end of the answer.
+     * `endsLater`: the end waits for something else, so text that is due is appended first.
      */
     async settle(endsLater: boolean = false): Promise<void> {
       if (endsLater && soon.isAwaited()) start();

@@ -23,7 +23,7 @@ export const REPLAYED_MS = 1_500;
 
 export interface MayClaimDeps {
   requests: RequestStore;
-  /** Whether a shard's Redis has just come back: a lease that ran out meanwhile does not mean that its worker is dead. */
+  /** True if a shard's Redis has just come back: a lease that ran out meanwhile does not mean a dead worker. */
   hasReconnectedRecently: (shard: number, withinMs?: number) => boolean;
 }
 
@@ -38,10 +38,10 @@ export interface ClaimDeps extends MayClaimDeps {
 }
 
 /**
- * Whether a delivery may claim its request. BullMQ hands a job out again when its lock runs out, but its worker may live,
- * cut off from Redis for a while. While that worker renews the request's lease, a later delivery gives up: claiming would
- * end a stream that has begun, and waiting would block a place of this worker. If the first worker dies after all, the
- * sweep finds its lease expired. The fence keeps this safe; the check is a courtesy.
+ * Decides whether a delivery may claim its request. BullMQ hands a job out again when its lock runs out, but its worker
+ * may live, cut off from Redis. While that one renews the lease, a later delivery gives up: claiming would end a stream
+ * that has begun, and waiting would block a place. If it dies after all, the sweep finds its lease expired. The fence
+ * keeps this safe; the check is a courtesy.
  */
 export async function mayClaim(
   { requests, hasReconnectedRecently }: MayClaimDeps,
@@ -52,16 +52,15 @@ export async function mayClaim(
   return isFirst || (await requests.leaseLeftMs(shard, requestId)) === 0;
 }
 
-/** The text that an earlier delivery had sent. */
 async function textSoFar(streams: StreamReader, { shard, requestId }: Delivery): Promise<string> {
   const entries = await streams.readFrom(shard, requestId, 1);
   return entries.flatMap(({ deltas }) => deltas.map(lineText)).join('');
 }
 
-/** Names that a provider keeps apart by account, and all tenants have one: its users, and its cached prompts. */
+/** A provider keeps these apart by account, and all tenants have one: its users, and its cached prompts. */
 const NAMES = ['user', 'safety_identifier', 'prompt_cache_key'];
 
-/** For the stages: a provider that blocks one tenant's user must not meet another tenant's of the same name. */
+/** Hides names: a provider that blocks one tenant's user must not meet another tenant's of the same name. */
 function withHiddenNames(envelope: RequestEnvelope, pseudonyms: ClaimDeps['pseudonyms']): RequestEnvelope {
   const { tenantId, request } = envelope;
   const { passed } = request;
@@ -71,7 +70,7 @@ function withHiddenNames(envelope: RequestEnvelope, pseudonyms: ClaimDeps['pseud
   return { ...envelope, request: { ...request, passed: { ...passed, ...Object.fromEntries(hidden) } } };
 }
 
-/** This delivery generated no text: what there is of an answer came from an earlier one. */
+/** Reads what an earlier delivery has left of an answer; this one generated no text. */
 async function answerSoFar(
   streams: StreamReader,
   delivery: Delivery,
@@ -146,8 +145,7 @@ const FIRST_INTERVAL_TOKENS = 100;
 const LEAST_ANSWER_TOKENS = 32;
 /**
  * A positive balance always admits one request, whose prompt and first words may overrun it by this
- * (docs/spec.md#holds). Later text may overrun it, too, because the estimate of its tokens may be
- * high; but that is not charged.
+ * (docs/spec.md#holds). Later text may, too, because its tokens are estimated; that is not charged.
  */
 const OVERRUN_TOKENS = 100;
 
@@ -157,11 +155,9 @@ interface LeaseOptions extends HoldTerms {
   delivery: Pick<Delivery, 'shard' | 'requestId' | 'renew'>;
   /** Milliseconds until the request's deadline. */
   remainingMs: number;
-  /** The request's hold when it is claimed. */
   held: Hold;
 }
 
-/** Keeps what a request holds and has used, and says what it has to hold next. */
 function createHoldings(terms: LeaseOptions) {
   let { held } = terms;
   /** The hold before later text overran a bound. */
@@ -184,7 +180,6 @@ function createHoldings(terms: LeaseOptions) {
     granted: (): number => grantedTokens(terms, held, promptTokens ?? 0),
     bound: (): Bound => boundReached(terms, held, promptTokens ?? 0),
     use: (usage: Usage): void => void (used = usage),
-    /** A provider is asked next. */
     begin(tokens: number): void {
       promptTokens = tokens;
       used = { promptTokens: tokens, completionTokens: 0 };
@@ -216,9 +211,9 @@ function every3s(renew: () => Promise<void>): NodeJS.Timeout {
 }
 
 /**
- * Renews every 3 s, and raises hold and token weight to what has been used so far plus the next interval's need.
- * Between renewals it grants tokens out of credits, budget and allowance. Each grant is twice what has been used, so an
- * answer needs few of them (docs/decisions/0009-holds-and-ledger.md).
+ * Renews every 3 s, and raises hold and token weight to the tokens used so far plus the next interval's need. In
+ * between it grants tokens out of credits, budget and allowance; each grant is twice what has been used, so an answer
+ * needs few of them (docs/decisions/0009-holds-and-ledger.md).
  */
 export function createLease(log: Logger, options: LeaseOptions): Lease {
   const { delivery, rates, maxTokens, remainingMs } = options;
@@ -301,7 +296,6 @@ export function createLease(log: Logger, options: LeaseOptions): Lease {
   };
 }
 
-/** The leases of the requests that run in this process. */
 export type OpenLeases = ReturnType<typeof createOpenLeases>;
 
 /** By then a job that was taken has started, or was put back (workers/queue/job-source.ts). */
@@ -335,10 +329,7 @@ interface Place {
 }
 
 export function createOpenLeases(create: (options: LeaseOptions) => Lease) {
-  /**
-   * In boxes that are emptied when their requests end: a table that a map has outgrown keeps its values alive until V8's
-   * next full collection.
-   */
+  /** Emptied when requests end: a table that a map has outgrown keeps its values until V8's next full collection. */
   const running = new Map<string, Place>();
   const cancelled = createCancelled();
   return {
@@ -361,16 +352,13 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease) {
     },
     /** Checks a request's lease at once; does nothing where the request does not run here. */
     check: (requestId: string): Promise<void> => running.get(requestId)?.lease?.check() ?? Promise.resolve(),
-    /**
-     * A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it is
-     * checked then.
-     */
+    /** A request that runs here is checked at once; one that this worker is about to start is checked then. */
     async onCancelled(requestId: string): Promise<void> {
       const lease = running.get(requestId)?.lease;
       if (lease === undefined) cancelled.add(requestId);
       else await lease.check();
     },
-    /** Checks all leases of some shards at once, so that Redis knows what runs here. */
+    /** Checks at once, so that Redis knows what runs here. */
     checkAll(isOf: (shard: number) => boolean): Promise<unknown> {
       const places = [...running.values()].filter(({ shard }) => isOf(shard));
       return Promise.allSettled(places.map(({ lease }) => lease?.check() ?? Promise.resolve()));

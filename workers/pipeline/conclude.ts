@@ -17,10 +17,9 @@ const NO_USAGE = { promptTokens: 0, completionTokens: 0 };
 
 const DAY_MS = 86_400_000;
 
-/** How long the end of a request waits for MongoDB to delete a turn; the deletion continues afterwards. */
+/** The end of a request waits this long for MongoDB to delete a turn; the deletion continues afterwards. */
 const DELETE_MS = 2_000;
 
-/** Tells the caller which bound does not cover the request. */
 function exhaustedError(bound: Bound | undefined, { envelope }: Claimed): ServiceError {
   if (bound === 'budget') {
     return new ServiceError(
@@ -57,7 +56,7 @@ async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
   return asked === undefined && promptTokens > 0 ? { ...usage, promptTokens } : usage;
 }
 
-/** The error with which a failed run ends. Unknown errors are bugs: logged, and answered as one generic error. */
+/** Unknown errors are bugs: logged, and answered as one generic error. */
 function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError {
   // docs/spec.md#workers.
   if (error instanceof Interrupted) {
@@ -76,13 +75,13 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
 }
 
 /**
- * Decides how a failed or stopped run ends: with an error, or with the part of the answer that exists. Undefined:
- * another delivery owns the request, so this one must not end it.
+ * Ends a failed or stopped run with an error, or with the part of the answer that exists. Undefined: another delivery
+ * owns the request, so this one must not end it.
  */
 export function createConclude({ conversations, log }: ConcludeDeps) {
   /**
-   * A failed request leaves no turn, and neither does an earlier delivery that died before it could finish. Even the
-   * delivery numbered first may follow another one, which Redis has lost.
+   * A failed request leaves no turn, nor does an earlier delivery that died before it could finish. Even the delivery
+   * numbered first may follow another, which Redis has lost.
    */
   async function deleteEarlierTurn({ envelope, claimedAt }: Claimed): Promise<void> {
     const { tenantId, requestId, request } = envelope;

@@ -33,8 +33,8 @@ const RETRY_MS = 500;
 const WHOLE: ReadonlySet<FinishReason> = new Set(['stop', 'length', 'tool_calls']);
 
 /**
- * An answer as an entity remembers it. One that calls tools is none: whoever sends their results sends the calls as well
- * (docs/spec.md#history). Undefined: the turn is not stored, as nothing was said or the model refused.
+ * Writes an answer as an entity remembers it. One that calls tools is none: the caller sends the calls with their
+ * results (docs/spec.md#history). Undefined: nothing was said or the model refused, so the turn is not stored.
  */
 function rememberedOf(answer: ReleasedAnswer): ChatMessage[] | undefined {
   if (isEmpty(answer)) return undefined;
@@ -44,10 +44,7 @@ function rememberedOf(answer: ReleasedAnswer): ChatMessage[] | undefined {
   return message.content === null ? undefined : [{ role: 'assistant', content: message.content }];
 }
 
-/**
- * Stores the turn before the terminal event, so that the caller's next request finds it. Only whole answers are stored
- * (docs/spec.md#history).
- */
+/** Stores a whole answer's turn (docs/spec.md#history) before the terminal event: the next request finds it. */
 export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Stage<Generated, Generated> {
   /** Retries while MongoDB is unavailable: saved after the answer's end, the turn could miss the next prompt. */
   async function retryWhileMongoIsAway(store: () => Promise<void>, { signal }: Claimed['lease']): Promise<void> {
@@ -110,9 +107,9 @@ interface EndedRequest {
 }
 
 /**
- * Stores the answer of an ended request in MongoDB if it must be kept longer than Redis keeps answers: for a day if the
- * call was asynchronous or had an Idempotency-Key, or for the tenant's retention. If MongoDB does not take it, Redis
- * keeps it for that long, and recovery stores it later if the request has an intent. Safe to run twice.
+ * Stores an ended request's answer in MongoDB if it must be kept longer than Redis keeps answers: for a day if the call
+ * was asynchronous or had an Idempotency-Key, or for the tenant's retention. If MongoDB does not take it, Redis keeps
+ * it as long, and recovery stores it later if the request has an intent. Safe to run twice.
  */
 export function createStoreAnswer({ answers, cache, retentionMs, log }: StoreAnswerDeps) {
   async function readEnd({ shard, requestId }: EndedRequest['delivery']): Promise<EndedAnswer | undefined> {
@@ -147,7 +144,6 @@ export interface FinishDeps {
   log: Logger;
 }
 
-/** The facts about the request that both charge and notice contain. */
 function factsOf({ envelope }: Claimed) {
   const { requestId, tenantId, keyId, mode, tier, endpoint, request } = envelope;
   const entity = request.entityId === undefined ? {} : { entityId: request.entityId };
@@ -155,15 +151,15 @@ function factsOf({ envelope }: Claimed) {
 }
 
 /**
- * Whether anybody pays: for text that was shown, or for an answer without any whose tokens the provider has counted,
- * because it reasoned. Failures and cancels without text, and answers of which moderation let nothing through, cost
- * nothing (docs/spec.md#ledger): nobody has counted a token of theirs.
+ * Shown text is paid for, and so is an answer without any whose tokens the provider has counted, because it reasoned.
+ * Failures and cancels without text, and answers of which moderation let nothing through, cost nothing
+ * (docs/spec.md#ledger).
  */
 function isBilled({ answer }: Claimed, { usage }: Outcome): boolean {
   return !isEmpty(answer) || usage.completionTokens > 0;
 }
 
-/** The charge; `used`: all tokens of the answer, charged or not. A test key's is zero, but its ledger entry is still written. */
+/** `used`: all tokens, charged or not. A test key's charge is zero, but its ledger entry is still written. */
 function settlementOf(run: Claimed, outcome: Outcome, used: Usage, finishedAt: number): SettlementRecord | undefined {
   const { envelope, answer, rates } = run;
   const { usage, finishReason } = outcome;
@@ -185,7 +181,7 @@ function settlementOf(run: Claimed, outcome: Outcome, used: Usage, finishedAt: n
   };
 }
 
-/** Makes the notice that webhooks get besides the booking: a failure, or that moderation flagged the request. */
+/** Tells webhooks, besides the booking, of a failure, or that moderation flagged the request. */
 function noticeOf(
   run: Claimed,
   { usage, finishReason, error }: Outcome,
@@ -217,9 +213,9 @@ const totalOf = ({ promptTokens, completionTokens }: Usage) => promptTokens + co
 const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum + each, 0);
 
 /**
- * What providers were asked for and nobody pays for: all calls of a request that is not charged; of one that is, those
- * before its last, the repair in its last, and `over`, which its tenant's bounds did not cover. Calls that were refused
- * are no work; where there were no others, the prompt keeps its weight all the same.
+ * Counts tokens that providers were asked for and nobody pays for: all calls of a request that is not charged, else
+ * those before its last, the repair in its last, and `over`, which the tenant's bounds did not cover. Refused calls are
+ * no work; where there were no others, the prompt keeps its weight all the same.
  */
 function unbilledOf(run: Claimed, outcome: Outcome, over: number): Outcome['unbilled'] {
   const { asked, asks, promptTokens, rejected = 'failed' } = run.answer;
@@ -242,7 +238,6 @@ function vectorsBeyond(run: Claimed, outcome: Outcome): number {
   return Math.max(0, vectorTokens(run.answer.asks.at(-1)?.heard.units ?? 0) - totalOf(outcome.usage));
 }
 
-/** The outcome as far as it is charged, and what nobody pays for. */
 async function asCharged(run: Claimed, outcome: Outcome): Promise<Outcome> {
   const usage = isBilled(run, outcome) ? await run.lease.payable(outcome.usage) : outcome.usage;
   const over = totalOf(outcome.usage) - totalOf(usage);
@@ -252,12 +247,12 @@ async function asCharged(run: Claimed, outcome: Outcome): Promise<Outcome> {
 }
 
 /**
- * Ends the request: terminal event, settlement record, hold release and job in one script. Safe to run twice: the script
- * refuses a lower fence and a second end, so a job that BullMQ hands out again ends and charges once. False: refused.
- * An end that is refused, or that nobody pays for, leaves no turn in its entity.
+ * Ends the request: terminal event, settlement record, hold release and job in one script. Safe to run twice: the
+ * script refuses a lower fence and a second end, so a job that comes again ends and charges once. False: refused. An
+ * end that is refused, or that nobody pays for, leaves no turn in its entity.
  */
 export function createFinish({ conversations, clock, events, log }: FinishDeps) {
-  /** Deletes the turn that this run has saved. Undefined: none. Keeps little of the run, as ends are remembered for a while. */
+  /** Undefined: this run has saved no turn. Keeps little of the run, as ends are remembered for a while. */
   function deletionOfTurn({ envelope, answer, claimedAt }: Claimed): (() => Promise<void>) | undefined {
     const { tenantId, mode, requestId, request } = envelope;
     const { entityId } = request;

@@ -3,15 +3,14 @@ import { setImmediate } from 'node:timers/promises';
 import type { ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { mediaTokensOf, textOf } from '../../shared/contracts/message-text.ts';
 
-/** How many characters are counted before other work of the process gets its turn: a few milliseconds at worst. */
+/** Characters counted before other work of the process gets its turn: a few milliseconds at worst. */
 const CHARACTERS_PER_TURN = 4_096;
 /** A word counted before takes a fraction of the time: some 8 ns per character, against 100 to 1,000. */
 const KNOWN_PART = 1 / 16;
 
 /**
  * The time to count an unbroken run grows with the square of its length: one message of 16,000 emoji took 6 s. Cut
- * every 64 characters, it takes milliseconds; ordinary text has no such runs. Everything else is counted 4,096
- * characters at a time.
+ * every 64 characters, it takes milliseconds; ordinary text has no such runs.
  */
 const PIECE = /[^]{0,4096}?(?:\S{64}|\s{64})|[^]{1,4096}/gu;
 
@@ -22,8 +21,8 @@ const WORDS_KEPT = 32_768;
 const WHITE_SPACE = /\s/;
 
 /**
- * A word ends before a space that follows anything but white space. There the encoding always begins a new piece,
- * whatever stands on either side, so a text has as many tokens as its words together.
+ * A word ends before a space that follows anything but white space. The encoding always begins a new piece there, so a
+ * text has as many tokens as its words together.
  */
 function endOfWord(text: string, from: number): number {
   for (let at = text.indexOf(' ', from + 1); at >= 0; at = text.indexOf(' ', at + 1)) {
@@ -41,7 +40,6 @@ async function load() {
   setMergeCacheSize(0);
   // Markers such as <|endoftext|> are ordinary text in a conversation.
   const options = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() };
-  /** The counts of words that were seen before. */
   const known = new Map<string, number>();
   let effort = 0;
 
@@ -71,7 +69,6 @@ async function load() {
     return tokens;
   }
 
-  /** The tokens of one text. */
   async function countText(text: string): Promise<number> {
     let tokens = 0;
     for (let from = 0; from < text.length;) {
@@ -86,7 +83,7 @@ async function load() {
 
   return {
     countText,
-    /** Counts `texts`, letting other work of the process run in between. The returned function knows only these texts. */
+    /** Lets other work of the process run in between. The returned function knows only these texts. */
     async count(texts: readonly string[]): Promise<(text: string) => number> {
       const counts = new Map<string, number>();
       for (const text of texts) if (!counts.has(text)) counts.set(text, await countText(text));
@@ -106,8 +103,8 @@ export async function loadTokenDecoder(): Promise<(tokens: number[]) => string> 
 }
 
 /**
- * Counts tokens as OpenAI's current models do; for others it is a close estimate. Loaded on first use: the vocabulary
- * takes tens of megabytes, and most requests never need it.
+ * Counts tokens as OpenAI's current models do, for others a close estimate. Loaded on first use: the vocabulary takes
+ * tens of megabytes, and most requests never need it.
  */
 export function loadTokenizer(): ReturnType<typeof load> {
   return (loading ??= load());
@@ -179,7 +176,6 @@ export const countBytes: CountTokens = (text) => Buffer.byteLength(text);
 export class TooLongError extends Error {
   override readonly name = 'TooLongError';
   readonly overTokens: number;
-  /** The field of the request that is too long. */
   readonly param: string;
 
   /** `maxTokens`: what the answer must have beside the prompt; undefined: as little as there is. */
@@ -200,7 +196,6 @@ async function countText(text: string): Promise<number> {
   return (await loadTokenizer()).countText(text);
 }
 
-/** A target is sent these: the messages, and the most tokens its answer may have. */
 export interface TargetPrompt {
   messages: ChatMessage[];
   /** The messages and what the model reads besides them. Absent: nothing. */
@@ -212,7 +207,7 @@ export interface TargetPrompt {
 const TEMPLATE_TOKENS = 64;
 const OTHER_MEASURE_PART = 8;
 
-/** The longest answer beside a prompt. One that fills the window leaves a margin, because our count is an estimate. */
+/** An answer that fills the window leaves a margin, because our count is an estimate. */
 function answerBeside(promptTokens: number, contextWindow: number, maxTokens: number): number {
   const room = contextWindow - promptTokens;
   if (maxTokens <= room) return maxTokens;
@@ -245,13 +240,12 @@ export async function inputsFor(
   return { messages: [...submitted], maxTokens };
 }
 
-/** Everything that counts as the prompt of a target. */
 export const countedOf = ({ messages, counted = messages }: TargetPrompt): ChatMessage[] => counted;
 
 /**
- * The prompt for one target: history trimmed to its window, and `maxTokens` lowered to what is left if the request
- * allows it (docs/spec.md#trimming). Throws TooLongError when nothing is left to trim. Counts one
- * message after another, and stops as soon as everything fits with the remaining messages taken at one token per byte.
+ * Makes one target's prompt: history is trimmed to its window, and `maxTokens` lowered to what is left if the request
+ * allows it (docs/spec.md#trimming). Throws TooLongError when nothing is left to trim. Counts messages until everything
+ * fits with the rest taken at one token per byte.
  */
 export async function promptFor(
   { beside, ...parts }: PromptParts,

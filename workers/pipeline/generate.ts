@@ -30,8 +30,8 @@ function toldWaitSeconds(waitMs: number): number {
 }
 
 /**
- * The caller's error when no target answered. `waitMs`: the shortest wait that a target asked for; Infinity: none did.
- * `windowTokensMin`: the largest window of a target that took the prompt for too long.
+ * `waitMs`: the shortest wait that a target asked for; Infinity: none did. `windowTokensMin`: the largest window of a
+ * target that took the prompt for too long.
  */
 function toCallerError(
   error: unknown,
@@ -78,7 +78,6 @@ function toCallerError(
   );
 }
 
-/** Failures of a request's targets so far. */
 export interface TargetFailures {
   /** The failure of the target that was called last. */
   called: unknown;
@@ -154,7 +153,7 @@ function besideOf(request: ChatRequest, isTold: boolean): { beside?: ChatMessage
   return texts.length === 0 ? {} : { beside: { role: 'system', content: texts.join('\n') } };
 }
 
-/** The parts of a target's prompt: a model that does not enforce the caller's schema is told of it. */
+/** A model that does not enforce the caller's schema is told of it. */
 function partsFor({ prompt: plain, envelope }: Routed, { target, provider }: Route): PromptParts {
   const { schema, passed } = envelope.request;
   if (schema === undefined && passed === undefined) return plain;
@@ -185,12 +184,11 @@ function repairFor(error: NotJsonError, prompt: TargetPrompt, { target }: Route)
     : { messages, promptTokens, maxTokens };
 }
 
-/** Whether a stopped request still ends as an answer, with the text so far. */
+/** True if a stopped request still ends as an answer, with the text so far. */
 function endsWithText(error: unknown): boolean {
   return error instanceof Stopped && (error.reason === 'cancelled' || error.reason === 'exhausted');
 }
 
-/** Whether another target of the same priority has a free place. */
 function hasRoomBeside({ breakers, capacities }: GenerateDeps, run: Routed, route: Route): boolean {
   const later = run.targets.slice(run.targets.indexOf(route) + 1);
   return later.some(
@@ -205,14 +203,14 @@ function isReplaceable(run: Routed, writer: ChunkWriter | undefined): boolean {
   return writer === undefined || isEmpty(run.answer);
 }
 
-/** The caller has seen nothing of a failed complete answer, so it goes, before the request may be cancelled. */
+/** Drops a failed complete answer, of which the caller has seen nothing, before the request may be cancelled. */
 function discard(run: Routed, writer: ChunkWriter | undefined, error: unknown): never {
   if (writer === undefined && !endsWithText(error))
     Object.assign(run.answer, { text: '', lines: undefined, unsent: [] });
   throw error;
 }
 
-/** Returns whether another target can help. */
+/** True: another target can help. */
 function recordFailure(
   { clock, log }: GenerateDeps,
   failures: TargetFailures,
@@ -245,7 +243,6 @@ function endOfFailures(run: Routed, failures: TargetFailures, writer: ChunkWrite
   throw toCallerError(worst, failures);
 }
 
-/** Calls one target, and calls it again while that may help. */
 function createTryTarget(deps: GenerateDeps) {
   const { breakers, log } = deps;
   const callTarget = createCallTarget(deps);
@@ -294,9 +291,9 @@ function createTryTarget(deps: GenerateDeps) {
 }
 
 /**
- * Calls the targets in turn, skipping those whose circuit breaker is open. Until the first text has been sent, a failed
- * call is replaced by another call to the same target, then by the next target. A failed answer that the caller has
- * seen nothing of is discarded and not charged.
+ * Calls the targets in turn, skipping open circuit breakers. Until the first text has been sent, a failed call is
+ * followed by another call of the same target, then of the next. A failed answer that the caller has seen nothing of is
+ * discarded and not charged.
  */
 export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
   const { capacities, openWriter } = deps;
@@ -340,7 +337,6 @@ export interface SelectRouteDeps {
   log: Logger;
 }
 
-/** The tier's targets in the order in which this request tries them. */
 export function createSelectRoute({ routing, random, log }: SelectRouteDeps): Stage<Assembled, Routed> {
   return (run) => {
     const { tier, requestId, request } = run.envelope;

@@ -8,12 +8,11 @@ import type { Usage } from '../../shared/contracts/events.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /**
- * Answers that must be JSON: in JSON mode an object, for a caller's schema one that fits it (docs/spec.md#structured-output).
- *
- * A caller's schema is hostile input. Ajv compiles it to code: 40 ms for 100 properties, more than a second for OpenAI's
- * largest schema, and an exhausted stack for a flat one of that size. The validator used here interprets it: 0.1 ms for
- * an ordinary schema, 25 ms for the largest. Alternatives inside alternatives, and patterns, can still take for ever,
- * so it runs within a time limit, which also ends a regular expression.
+ * Checks answers that must be JSON: in JSON mode an object, else one that fits the caller's schema
+ * (docs/spec.md#structured-output). A caller's schema is hostile input. Ajv compiles it to code: 40 ms for 100
+ * properties, more than a second for OpenAI's largest schema, and an exhausted stack for a flat one of that size. The
+ * validator used here interprets it: 0.1 ms for an ordinary schema, 25 ms for the largest. Nested alternatives, and
+ * patterns, can still take for ever, so it runs within a time limit, which also ends a regular expression.
  */
 
 const FENCED = /^\s*```(?:json)?[ \t]*\r?\n([^]*?)```\s*$/i;
@@ -36,7 +35,6 @@ function objectOf(text: string): object | undefined {
 
 /** The event loop stands still for this long at most. The largest schema on the longest answer needs a quarter. */
 const CHECK_MAX_MS = 100;
-/** So many of the faults are told. */
 const FAULTS_MAX = 5;
 /** Their errors only say that something inside is wrong. */
 const OUTER_KEYWORDS: ReadonlySet<string> = new Set(['properties', 'items', 'false', '$ref']);
@@ -79,7 +77,6 @@ export function faultOf(text: string, schema: AnswerSchema | undefined): string 
   return `The answer does not fit the JSON schema (${faults.slice(0, FAULTS_MAX).join('; ')})`;
 }
 
-/** An answer that is not what was asked for, although it came to its own end. */
 export class NotJsonError extends Error {
   override readonly name = 'NotJsonError';
   readonly usage: Usage;
@@ -100,7 +97,6 @@ export function noJson(cause: NotJsonError): ServiceError {
   return new ServiceError('model_unavailable', `${cause.fault}; try again.`, { cause, retryAfterSeconds: 1 });
 }
 
-/** Tells a model that does not enforce a schema about it. */
 export function schemaInstruction({ name, description, schema }: AnswerSchema): string {
   const about = description === undefined ? '' : ` (${description})`;
   return [
@@ -110,7 +106,6 @@ export function schemaInstruction({ name, description, schema }: AnswerSchema): 
   ].join('\n');
 }
 
-/** Messages for a model after an answer that does not fit: the answer, and what is wrong with it. */
 export function repairOf({ text, fault }: NotJsonError): ChatMessage[] {
   if (text.trim() === '') return [];
   return [

@@ -11,19 +11,15 @@ import type { Assembled, Claimed, ContextValue, Outcome, Stage } from './stage.t
 import { joinRoles, textOfRow } from '../providers/provider.ts';
 import type { Row } from '../providers/provider.ts';
 
-/** A prompt as moderation gets it. */
 interface PromptToRead {
   /** Undefined if there is neither subject nor grade. */
   instruction: ChatMessage | undefined;
-  /** The values in it. */
   values: readonly string[];
   /** The messages as the caller sent them. */
   messages: readonly ChatMessage[];
   /** Already moderated with the requests that brought it. */
   history: readonly ChatMessage[];
-  /** The messages that follow the history. */
   submitted: readonly ChatMessage[];
-  /** Texts that a model reads besides the messages. */
   beside: readonly string[];
 }
 
@@ -48,7 +44,7 @@ function eachReadingOfJson(text: string): string[] {
   return (text.includes('\\') ? [text, openJsonReader()(text)] : [text]).flatMap(eachReading);
 }
 
-/** The values of subject and grade, as they appear in the instruction and side by side. */
+/** Reads subject and grade as they appear in the instruction, and side by side. */
 function readingsOfContext({ instruction, values }: Pick<PromptToRead, 'instruction' | 'values'>): string[] {
   if (instruction === undefined) return [];
   const beside = values.length > 1 ? [values.join(' ')] : [];
@@ -56,8 +52,8 @@ function readingsOfContext({ instruction, values }: Pick<PromptToRead, 'instruct
 }
 
 /**
- * Rows in which stored messages have neighbours of the same role. Each was moderated with its own request, but perhaps
- * not side by side: requests of one entity may run at once, and a turn between two others may be deleted.
+ * Finds rows in which stored messages have neighbours of the same role. Each was moderated with its own request, but
+ * perhaps not side by side: an entity's requests may run at once, and a turn in between may be deleted.
  */
 function storedNeighbours({ history, submitted }: PromptToRead): Row[] {
   if (history.length === 0) return [];
@@ -76,8 +72,8 @@ function readingsOfRow(row: Row): string[] {
 }
 
 /**
- * Everything that a model reads of a request, as texts: consecutive messages of one role are one text. The moderator
- * reads each as it is and with line breaks as spaces, so a joined message need not be read separately as well.
+ * Joins consecutive messages of one role into one text. The moderator reads each as it is and with line breaks as
+ * spaces, so a joined message need not be read separately as well.
  */
 export function readingsOf(prompt: PromptToRead): string[] {
   const { system, turns } = joinRoles(prompt.messages);
@@ -92,7 +88,6 @@ export interface ModerateDeps {
   events: WorkerEmitter;
 }
 
-/** Tells what the caller can do about a flagged value, by its origin. */
 const REMEDIES: Record<ContextValue['origin'], string> = {
   request: 'change it and try again',
   entity: 'change the entity and try again',
@@ -157,11 +152,10 @@ export function createClassify(moderator: Moderator): Stage<Claimed, Outcome> {
   };
 }
 
-/** Checks all that a model would read, before any provider sees it. */
+/** Runs before any provider sees the request. */
 export function createModerate({ moderator, clock, events }: ModerateDeps): Stage<Assembled, Assembled> {
   const check = createCheck(moderator);
 
-  /** Finds out which part of a flagged prompt was the reason. */
   async function refusalOf(run: Assembled, flagged: readonly string[]): Promise<ServiceError> {
     const { context, prompt, envelope } = run;
     const what = envelope.request.task === undefined ? 'messages were' : 'input was';

@@ -33,7 +33,7 @@ export interface OwnShareDeps {
 /** One worker's share of a provider's capacity. A call of the provider needs no call of Redis: reports go by themselves. */
 export type OwnShare = ReturnType<typeof createOwnShare>;
 
-/** Between two reports: while requests wait, while calls are in flight, and else. Milliseconds. */
+/** Milliseconds between two reports: while requests wait, while calls are in flight, and else. */
 const HUNGRY_MS = 100;
 const BUSY_MS = 250;
 const IDLE_MS = 5_000;
@@ -54,7 +54,6 @@ function firstShare(ceiling = FIRST_CEILING): Share {
   return { ...none, places, waits: false, requests: null, tokens: null };
 }
 
-/** The capacity as Redis said it last, and this worker's share of it. */
 function createHolding({ workerId, clock, ceiling }: OwnShareDeps) {
   let capacity: Capacity | undefined;
   let share: Share | undefined;
@@ -81,7 +80,7 @@ function createHolding({ workerId, clock, ceiling }: OwnShareDeps) {
       endsAt = performance.now() + SHARE_MS;
     },
 
-    /** The whole fleet pauses as soon as it hears of it, and this worker at once. */
+    /** The fleet pauses as soon as it hears of it, and this worker at once. */
     pause(ms: number): void {
       if (capacity !== undefined)
         capacity = { ...capacity, pausedUntil: Math.max(capacity.pausedUntil, redisNow() + ms) };
@@ -93,11 +92,10 @@ interface ReporterDeps {
   /** Never rejects. */
   send(): Promise<void>;
   onSent(): void;
-  /** Until the report after this one; Infinity: none is due. */
+  /** Milliseconds until the report after this one; Infinity: none is due. */
   nextMs(): number;
 }
 
-/** Sends one report at a time, and the next one when it is due. */
 function createReporter({ send, onSent, nextMs }: ReporterDeps) {
   let reporting: Promise<void> | undefined;
   let sentAt = -Infinity;
@@ -144,7 +142,6 @@ function createReporter({ send, onSent, nextMs }: ReporterDeps) {
   };
 }
 
-/** Counts who uses the share and who waits for it. */
 function createDemand(inFlight: () => number, unplaced: () => number) {
   let wantedAt = -Infinity;
   let usedAt = performance.now();
@@ -253,14 +250,12 @@ export function createOwnShare(deps: OwnShareDeps) {
   return {
     capacity: holding.capacity,
     free: (): number => freePlaces(parts),
-    /** Has a share that has not run out. */
+    /** False once the share has run out. */
     isKnown: (): boolean => holding.share() !== undefined,
-    /** Calls are in flight. */
     isBusy: (): boolean => seats.inFlight() > 0,
     /** Reports at once. */
     renew: reports.renew,
 
-    /** A request waits for a place. */
     want(): void {
       const isNews = !demand.isWanted();
       demand.want();
@@ -274,13 +269,13 @@ export function createOwnShare(deps: OwnShareDeps) {
       return seat;
     },
 
-    /** Whether the provider serves calls, and is full rather than broken if it refuses others. */
+    /** True if the provider serves calls, so that it is full rather than broken if it refuses others. */
     isServing(): boolean {
       const capacity = holding.capacity();
       return seats.isAnswered(SERVING_MS) || (capacity !== undefined && isServing(capacity, holding.redisNow()));
     },
 
-    /** Whether calls should be streamed although nobody reads them as they come: first tokens show where the ceiling is. */
+    /** True if calls should be streamed although nobody reads them as they come: first tokens show the ceiling. */
     seeksCeiling: (promptTokens: number): boolean =>
       deps.ceiling() === undefined && mayShowCeiling(parts, promptTokens),
 

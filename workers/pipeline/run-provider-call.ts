@@ -28,20 +28,18 @@ export interface ProviderCallTimes {
   totalMs: number;
 }
 
-/** For each so many tokens of the prompt, the limit for the first token grows by itself once more, up to LONGEST times. */
+/** The first token's limit grows by itself for each so many tokens of the prompt, up to LONGEST times. */
 const TOKENS_OF_A_LIMIT = 3_000;
 const LONGEST = 4;
 
 /**
- * The limit for the first token of a prompt, by a provider's limit for one that takes no time to read: small servers
- * read some 150 tokens a second, so 15 s become 35 s for 4,000 tokens, and one minute at most
- * (docs/spec.md#complete-requests).
+ * Scales a provider's limit for the first token to the prompt: small servers read some 150 tokens a second, so 15 s
+ * become 35 s for 4,000 tokens, and one minute at most (docs/spec.md#complete-requests).
  */
 export function firstTokenLimit(limitMs: number, promptTokens: number): number {
   return Math.round(limitMs * Math.min(LONGEST, 1 + promptTokens / TOKENS_OF_A_LIMIT));
 }
 
-/** A provider took longer than it may. */
 export class ProviderTimeout extends ProviderError {
   constructor(what: string, ms: number) {
     super('silent', `The provider exceeded its time limit: no ${what} within ${ms} ms`);
@@ -68,10 +66,7 @@ const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
 
 const COUNTED: ReadonlySet<ProviderFault> = new Set(['transient', 'silent', 'blocked']);
 
-/**
- * Network failures, time limits, firewalls, 408, 409, 429, 5xx and broken answers count; the caller's mistakes never
- * do.
- */
+/** Counts network failures, time limits, firewalls, 408, 409, 429, 5xx and broken answers, no caller's mistakes. */
 export function classifyFailure(error: unknown): FailureClass {
   if (!(error instanceof ProviderError)) return { kind: 'void' };
   const refusal = error.fault === 'refused' ? REFUSALS.get(error.status) : undefined;
@@ -82,7 +77,7 @@ export function classifyFailure(error: unknown): FailureClass {
 
 type ProviderCallClock = ReturnType<typeof startProviderCallClock>;
 
-/** Time limits of one provider call: first token, silence behind it, total. */
+/** Limits the first token, the silence behind it, and the total. */
 export function startProviderCallClock(outer: AbortSignal, { firstTokenMs, silenceMs, totalMs }: ProviderCallTimes) {
   const controller = new AbortController();
   const abortAfter = (ms: number, what: string) =>
@@ -117,7 +112,6 @@ export function startProviderCallClock(outer: AbortSignal, { firstTokenMs, silen
     abort(reason: Error): void {
       controller.abort(reason);
     },
-    /** Ends all time limits. */
     stop(): void {
       clearTimeout(total);
       clearTimeout(silence);
@@ -133,17 +127,14 @@ export interface ProviderCallInput {
   messages: readonly ChatMessage[];
   /** Tokens that the target's window leaves for the answer; absent: as many as the request asks for. */
   maxTokens?: number;
-  /** Ask the provider for a stream. */
   stream: boolean;
   /** Text that arrives together may be joined into one piece, because nobody counts pieces as tokens. */
   joinsText?: boolean;
   outer: AbortSignal;
-  /** Silence before the first text after which a provider counts as hung. */
   firstTokenMs: number;
   /** Silence behind the first text after which a provider counts as hung. */
   silenceMs: number;
   openWindow: OpenWindow;
-  /** See ProviderCall. */
   scheduleRead?: ProviderCall['scheduleRead'];
   /** The call's place at the provider, which learns from the answer. */
   seat?: Seat;
@@ -157,16 +148,14 @@ export interface ProviderCallResult {
   finishReason: ProviderEnd['finishReason'];
   /** Undefined: the provider did not say. */
   usage: ReportedUsage | undefined;
-  /** See ProviderEnd. */
   unknownReason?: string | undefined;
   /** Set when the answer was cut off by moderation. */
   flagged?: ModerationVerdict;
 }
 
 /**
- * In UTF-16 units: 8 per token of the largest `max_output_tokens`, although models write about four. The answer to a batch
- * line is stored in one MongoDB document, which has room for nine bytes per unit, enough even if each unit is a piece
- * of its own.
+ * UTF-16 units: 8 per token of the largest `max_output_tokens`, although models write about four. A batch line's answer
+ * is one MongoDB document, which has room for nine bytes per unit, enough even if each is a piece of its own.
  */
 const ANSWER_UNITS_MAX = CHAT_LIMITS.maxTokensMax * 64;
 /** The line of another delta than text is stored as it is, in at most three bytes per unit. */
@@ -180,7 +169,6 @@ interface Passing {
   delta: Delta | undefined;
 }
 
-/** One reader for each call of a tool. */
 function openReaders() {
   const readers = new Map<string, ReturnType<typeof openJsonReader>>();
   return (of: string, text: string): string => {
@@ -191,9 +179,9 @@ function openReaders() {
 }
 
 /**
- * Leads an answer through a window of moderation, which reads one text: that of a delta stands in it where the delta
- * comes, behind a line break where another part of the answer begins. `show` gets text as the window releases it, and a
- * delta once all before it and its own text have passed.
+ * Leads an answer through a window of moderation as one text: a delta's text stands where the delta comes, behind a
+ * line break where another part begins. `show` gets text as the window releases it, and a delta once all before it and
+ * its own text have passed.
  */
 function createOrder(show: (increment: Increment) => void) {
   const passing: Passing[] = [];
@@ -230,7 +218,6 @@ function createOrder(show: (increment: Increment) => void) {
 
   return {
     release,
-    /** Returns what the window is to read. */
     add(event: Exclude<ProviderEvent, { kind: 'end' }>): string {
       const isText = event.kind === 'text';
       const between = begin(isText ? 'content' : event.part);
@@ -293,7 +280,7 @@ function callOf(
   };
 }
 
-/** Makes one provider call and passes its text through the moderation window. Throws a ProviderError or the signal's reason. */
+/** Throws a ProviderError or the signal's reason. */
 export async function runProviderCall(adapter: ProviderAdapter, input: ProviderCallInput): Promise<ProviderCallResult> {
   const { provider } = input;
   const clock = startProviderCallClock(input.outer, { ...input, totalMs: provider.timeoutMs });
@@ -346,9 +333,9 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     }
   }
   /**
-   * If the caller has seen the beginning of a stream that fails, the text that moderation still holds back is part of
-   * the answer, too. Returns what the call ends with. Nothing is shown of a request that was stopped, or once the call's
-   * time is over and the text has yet to be checked; only shown text is counted.
+   * Shows the text that moderation still holds back, where the caller has seen the beginning of a stream that fails.
+   * Returns what the call ends with. Shows nothing of a stopped request, nor unchecked text once the time is over; only
+   * shown text is counted.
    */
   async function showRest(error: unknown): Promise<unknown> {
     if (state.hasEnded || !hasShown || !input.envelope.stream || input.outer.aborted) return error;

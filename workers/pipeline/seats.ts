@@ -1,22 +1,17 @@
 import { SIZE_COUNT, lateAfterMs, sizeOf } from '../../shared/domain/capacity.ts';
 import type { Capacity, CapacityReport, SeenLimit } from '../../shared/domain/capacity.ts';
 
-/** Limits per minute, as a provider's headers give them. */
 export interface SeenLimits {
   requests: SeenLimit | undefined;
   tokens: SeenLimit | undefined;
 }
 
-/** The end of a call, for the capacity of its provider. */
 export type SeatEnd =
   { kind: 'served'; tokens: number | undefined } | { kind: 'full'; retryAfterMs: number } | { kind: 'failed' };
 
-/** The place of one call. */
 export interface Seat {
-  /** The first text has come. */
   recordText(): void;
   recordLimits(limits: SeenLimits): void;
-  /** Frees the place. */
   leave(end: SeatEnd): void;
 }
 
@@ -34,7 +29,6 @@ export type SeatCounts = Pick<
 >;
 
 export interface SeatsDeps {
-  /** This worker's knowledge of it. */
   capacity(): Capacity | undefined;
   onFull(retryAfterMs: number): void;
   onLeave(): void;
@@ -154,10 +148,9 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
         },
       };
     },
-    /** The calls in flight, for a report. */
     state: () => ({ inFlight, pending: pending.count(), ...pending.late(), callTokens: meanTokens }),
     inFlight: (): number => inFlight,
-    /** Returns the counts so far, for a report, and begins anew. */
+    /** Returns the counts so far, and begins anew. */
     drain(): SeatCounts {
       const drained = counts;
       counts = noCounts();
@@ -175,7 +168,7 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
       tokens: counts.spent.tokens + reported.tokens,
     }),
     meanTokens: (): number => meanTokens,
-    /** Whether a call is being answered, or was lately. */
+    /** True while a call is being answered, and `withinMs` after. */
     isAnswered: (withinMs: number): boolean => inFlight > pending.count() || pending.isServedWithin(withinMs),
   };
 }

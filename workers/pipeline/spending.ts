@@ -10,28 +10,27 @@ import type { ReportedUsage } from '../providers/provider.ts';
 import { loadTokenizer, countBytes, countPrompt } from './fit-window.ts';
 import type { Ask, Bound, Lease } from './stage.ts';
 
-/** Terms of a request's hold, from its start to its end. */
 export interface HoldTerms {
   rates: Rates;
   /** The longest answer a provider is asked for. */
   maxTokens: number;
 }
 
-/** Returns how many tokens of the answer the held credits pay for. Negative: they do not even pay for the prompt. */
+/** Negative: the held credits do not even pay for the prompt. */
 function paidTokens({ rates }: HoldTerms, held: Hold, promptTokens: number): number {
   const left = held.micro - priceUsage({ promptTokens, completionTokens: 0 }, rates);
   if (rates.completionMicro > 0) return Math.floor(left / rates.completionMicro);
   return left >= 0 ? Infinity : -1;
 }
 
-/** Returns how many tokens of the answer the hold covers; Infinity: the longest answer. */
+/** Infinity: the hold covers the longest answer. */
 export function grantedTokens(terms: HoldTerms, held: Hold, promptTokens: number): number {
   const least = Math.min(paidTokens(terms, held, promptTokens), held.tokens - promptTokens);
   // No provider sends more than it was asked for, whatever our estimate says.
   return least >= terms.maxTokens ? Infinity : Math.max(0, least);
 }
 
-/** Which bound ends an answer that needs more than is granted. */
+/** Names the bound that ends an answer. */
 export function boundReached(terms: HoldTerms, held: Hold, promptTokens: number): Bound {
   if (paidTokens(terms, held, promptTokens) <= held.tokens - promptTokens) return 'credits';
   const isTest = held.micro === Infinity;
@@ -62,7 +61,6 @@ export function holdFor({ rates, maxTokens }: HoldTerms, promptTokens: number, c
 /** Tokens that chat formats add to a whole prompt. */
 const TOKENS_PER_PROMPT = 3;
 
-/** Amount of text that has come so far. */
 export interface Amount {
   bytes: number;
   /** Pieces it came in; each is at least one token. */
@@ -76,12 +74,10 @@ export function estimatePrompt(messages: readonly ChatMessage[]): number {
   return TOKENS_PER_PROMPT + countPrompt(messages, tokensOf);
 }
 
-/** Tokens of an answer so far. */
 export function estimateTokens({ bytes, pieces }: Amount): number {
   return Math.max(pieces, Math.ceil(bytes / BYTES_PER_TOKEN));
 }
 
-/** The amount after one more piece. */
 export function amountWith({ bytes, pieces }: Amount, piece: Increment): Amount {
   return { bytes: bytes + Buffer.byteLength(wordsOf(piece)), pieces: pieces + 1 };
 }
@@ -110,7 +106,6 @@ type GrantingLease = Pick<Lease, 'granted' | 'grant' | 'exhaust' | 'signal'>;
 /** Asks for grants, one at a time; `onAnswer` is called after each. */
 function createAsking(lease: GrantingLease, onAnswer: () => void) {
   let isAsking = false;
-  /** The largest number of tokens a grant was asked for. */
   let askedFor = 0;
   /** The grant when more was last asked for ahead of need. */
   let aheadAt = -1;
@@ -147,9 +142,9 @@ function createAsking(lease: GrantingLease, onAnswer: () => void) {
 }
 
 /**
- * Keeps released text within balance, budget and allowance, however many requests run (docs/spec.md#holds).
- * Text beyond the grant waits for the next grant. If that does not cover it either, as much text as the grant
- * covers is released, and the lease ends as exhausted.
+ * Keeps released text within balance, budget and allowance, however many requests run (docs/spec.md#holds). Text beyond
+ * the grant waits for the next one. If that does not cover it either, the covered part is released, and the lease ends
+ * as exhausted.
  */
 export function openReleaseGate(lease: GrantingLease, emit: (increment: Increment) => void) {
   const waiting: Increment[] = [];
@@ -213,15 +208,9 @@ export function openReleaseGate(lease: GrantingLease, emit: (increment: Incremen
   };
 }
 
-/**
- * Allowance for what a provider may add to the messages and count with them: a chat template, its own system prompt,
- * search results.
- */
+/** Tokens that a provider may add to the messages: a chat template, its own system prompt, search results. */
 const ADDED_TOKENS_MAX = 4_096;
-/**
- * An answer count of up to this many times `max_tokens`, plus MARKS_MAX for role and end markers, is taken as a count
- * by another tokenizer.
- */
+/** A count up to so many times `max_tokens`, plus MARKS_MAX for markers, is another tokenizer's. */
 const OTHER_MEASURE_MAX = 2;
 const MARKS_MAX = 16;
 
@@ -229,9 +218,9 @@ const MARKS_MAX = 16;
 const REASONING_TOKENS_MAX = 1_000_000;
 
 /**
- * A provider's count, as far as it is plausible: no token of a text is shorter than a byte, images, sound and files have
- * as many as the window holds, no text has no tokens, and no answer is longer than was asked for, apart from what was
- * reasoned unseen. An answer is charged at most `maxTokens` all the same. Undefined: the count cannot be true
+ * Takes a provider's count as far as it is plausible: no token of a text is shorter than a byte, images, sound and
+ * files have as many as the window holds, no text has no tokens, and no answer is longer than asked for, apart from
+ * unseen reasoning. An answer is charged at most `maxTokens` all the same. Undefined: it cannot be true
  * (docs/decisions/0009-holds-and-ledger.md).
  */
 export function plausibleUsage(
@@ -252,7 +241,7 @@ export function plausibleUsage(
   return withKinds({ promptTokens, completionTokens: maxTokens, estimated: true }, reported);
 }
 
-/** Tokens that a fast model writes in a second. So many count while nothing of an answer was heard. */
+/** A fast model writes so many tokens in a second. They count while nothing of an answer was heard. */
 const SILENT_TOKENS_PER_SECOND = 100;
 
 /** The tokens of a call: the provider's count if it is plausible, or else what was sent and heard. */
@@ -274,8 +263,8 @@ export function unpaidPrompt(ask: Ask): number {
 }
 
 /**
- * The operator's cost of a request's calls; `last`: the tokens of the one that answered. Undefined: unknown, because
- * a target that was called has no cost, or because the calls were made by a worker that has died.
+ * `last`: the tokens of the call that answered. Undefined: the cost is unknown, because a target that was called has
+ * none, or because the calls were made by a worker that has died.
  */
 export function spendOn(asks: readonly Ask[], last: Usage): Spend | undefined {
   const worked = asks.filter(({ isRefused }) => !isRefused);
@@ -291,10 +280,7 @@ export function spendOn(asks: readonly Ask[], last: Usage): Spend | undefined {
   return { currency, nano };
 }
 
-/**
- * Counts with our own tokenizer, and flags as estimated, what a provider did not report or was cut off before it could
- * report. An answer counts as at most `maxTokens`.
- */
+/** Counts with our own tokenizer, flagged as estimated. An answer counts as at most `maxTokens`. */
 export async function estimateUsage(asked: readonly ChatMessage[], text: string, maxTokens: number): Promise<Usage> {
   const tokenizer = await loadTokenizer();
   // Vectors are no tokens; as text they would take seconds to count.

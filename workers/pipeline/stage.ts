@@ -1,19 +1,19 @@
 /**
- * The stages, what each gets and adds, and their order: what a worker does with one delivery of a request.
+ * The stages, and their order: what a worker does with one delivery of a request.
  *
- * - **claim** makes the delivery the request's owner: its number, the fence, and the claim's name stand in the record.
- *   Every later write names both and is refused otherwise, in the script that would have written. So a delivery that
- *   another one has overtaken can send nothing and charge nothing, whatever it does.
+ * - **claim** makes the delivery the request's owner. Every later write names the delivery's number, the fence, and the
+ *   claim, and is refused otherwise, in the script that would have written. So a delivery that another one has
+ *   overtaken can send nothing and charge nothing.
  * - The **lease** of 10 s is renewed every 3 s (claim.ts). The renewal grants credits, budget and allowance, which
- *   spending.ts turns into text that may leave, and says why to stop: cancelled, abandoned, superseded, out of credits,
- *   past the deadline. All of that is one abort signal.
+ *   spending.ts turns into text that may leave, and says why to stop, as one abort signal: cancelled, abandoned,
+ *   superseded, out of credits, past the deadline.
  * - **build-prompt, moderate, generate** make the answer. Before the first text another call may replace a failed one;
  *   after it a failure ends the request with a typed error and the usage so far.
  * - **finish** writes the turn before the last event, so that the caller's next request finds it, and ends the request;
  *   **conclude** turns a failure, a cancel or a passed deadline into such an end.
  *
  * Every stage may run twice. If a worker dies before text was sent, the next delivery starts from the beginning and the
- * client sees pings. If text was sent, the next delivery only ends the request: a second answer would not continue the
+ * client sees pings. If it dies later, the next one only ends the request: a second answer would not continue the
  * first. A stage imports no other stage, only this file, which says what each gets and adds.
  */
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
@@ -33,11 +33,10 @@ export interface ContextSource {
   grade?: string;
 }
 
-/** Where values may come from, in order of precedence. */
+/** Values are looked for in this order. */
 export const ORIGINS = ['request', 'entity', 'tenant'] as const;
 export type ContextSources = Partial<Record<(typeof ORIGINS)[number], ContextSource | undefined>>;
 
-/** A value as the model reads it, and where it comes from. */
 export interface ContextValue {
   field: keyof ContextSource;
   origin: (typeof ORIGINS)[number];
@@ -55,7 +54,6 @@ function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Output>, 
   return stage(run);
 }
 
-/** The job of a delivery in its queue. */
 interface QueueJob {
   /** Proves that this worker has the job, and names its claim of the request. */
   lock: string;
@@ -63,7 +61,7 @@ interface QueueJob {
   claim: ScriptReply[] | undefined;
   /** The request has a place at its provider, or waits for one there: another one may be taken out of the queue. */
   placed(): void;
-  /** Whether the job ends with its request, so that it is not kept for Bull Board. Call it once. */
+  /** True if the job ends with its request, so that it is not kept for Bull Board. Call it once. */
   endsWith(run: Claimed, outcome: Outcome): boolean;
 }
 
@@ -72,7 +70,7 @@ export interface HandedRequest {
   shard: number;
   requestId: string;
   tenantId: string;
-  /** The number of this delivery; it rises with each delivery of the same job. */
+  /** Rises with each delivery of the same job. */
   fence: number;
   /** The request has been tried often enough: end it, do not run it again. */
   endOnly?: boolean;
@@ -90,7 +88,7 @@ export interface Claimed {
   envelope: RequestEnvelope;
   /** Place in the order of acceptance. */
   seq: number;
-  /** When it was claimed, by Redis's clock: rises with each delivery, even if a rollback repeats the fence. */
+  /** By Redis's clock: rises with each delivery, even if a rollback repeats the fence. */
   claimedAt: number;
   rates: Rates;
   /** The fate of the request without readers; '': it goes on. */
@@ -99,7 +97,6 @@ export interface Claimed {
   answer: AnswerSoFar;
 }
 
-/** Keeps ownership of the request while it runs, and signals when to stop. */
 export interface Lease {
   /** Aborts when the request is cancelled, superseded, out of credits or past its deadline; the reason is a Stopped. */
   signal: AbortSignal;
@@ -116,8 +113,8 @@ export interface Lease {
   /** Asks for this many tokens; `granted` then returns the result. Rejects if Redis does not answer. */
   grant(completionTokens: number): Promise<void>;
   /**
-   * The part of a usage that is charged: what is held, and what else credits, budget or allowance cover. Text was counted
-   * in bytes while it ran (spending.ts), so the count at the end may be above that.
+   * Returns the part of a usage that is charged: held, or covered by credits, budget or allowance. Text was counted in
+   * bytes while it ran (spending.ts), so the count at the end may be above that.
    */
   payable(usage: Usage): Promise<Usage>;
   /** Stops the request because no more tokens are granted. */
@@ -128,12 +125,10 @@ export interface Lease {
   release(): void;
 }
 
-/** The bounds of a request's text. */
 export type Bound = 'credits' | 'budget' | 'allowance';
 
 export type StopReason = 'cancelled' | 'superseded' | 'exhausted' | 'deadline' | 'shutdown';
 
-/** The reason a lease's signal aborts with. */
 export class Stopped extends Error {
   override readonly name = 'Stopped';
   readonly reason: StopReason;
@@ -164,7 +159,7 @@ export interface Ask {
   /** The part of the prompt's tokens that the caller pays for, where the call repairs an answer. */
   paidPrompt?: number | undefined;
   maxTokens: number;
-  /** The part of the answer that has come, shown or not, in UTF-16 units and pieces. */
+  /** In UTF-16 units and pieces, shown or not. */
   heard: { units: number; pieces: number };
   reported: ReportedUsage | undefined;
   durationMs: number;
@@ -173,7 +168,7 @@ export interface Ask {
 }
 
 export interface ReleasedAnswer {
-  /** All text that has been released to the caller, that of other deltas and what waits in `unsent` included. */
+  /** Includes the text of other deltas and of `unsent`. */
   text: string;
   /** Once something else than plain text has been released: the lines of all increments. */
   lines?: string[] | undefined;
@@ -187,25 +182,22 @@ export interface AnswerSoFar extends ReleasedAnswer {
   asked: readonly ChatMessage[] | undefined;
   /** An estimate of the tokens sent to a provider; 0: no provider was called. */
   promptTokens: number;
-  /** The calls that this delivery has made. */
   asks: Ask[];
-  /** Why whole answers were discarded. */
+  /** The reason why whole answers were discarded. */
   rejected?: 'not_json';
   provider: string;
   model: string;
   trace: RequestTrace;
-  /** When the first text was released; milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   firstTextAt?: number;
   /** The turn was written to its entity, or may have been. */
   isTurnSaved?: boolean;
 }
 
-/** Whether nothing has been released. */
 export function isEmpty({ text, lines }: ReleasedAnswer): boolean {
   return text === '' && lines === undefined;
 }
 
-/** Adds what is released to an answer. */
 export function addIncrement(answer: AnswerSoFar, increment: Increment): void {
   if (typeof increment !== 'string') answer.lines ??= answer.text === '' ? [] : [JSON.stringify(answer.text)];
   answer.lines?.push(typeof increment === 'string' ? JSON.stringify(increment) : increment.line);
@@ -227,7 +219,6 @@ export interface WithEntity extends Claimed {
 }
 
 export interface Assembled extends WithEntity {
-  /** The values in the prompt's instruction. */
   context: readonly ContextValue[];
   prompt: PromptParts;
 }
@@ -237,7 +228,7 @@ export interface Routed extends Assembled {
   targets: { target: Target; provider: Provider }[];
 }
 
-/** Why nobody pays for tokens that a provider was asked for. `over_grant`: the bounds of the tenant did not cover them. */
+/** Nobody pays for tokens for these reasons. `over_grant`: the bounds of the tenant did not cover them. */
 export type UnbilledReason = 'cancelled' | 'failed' | 'flagged' | 'not_json' | 'over_grant';
 
 /** The end of a request: with an answer, with a part of one, or with an error. */
@@ -249,7 +240,6 @@ export interface Outcome {
   cause?: unknown;
   /** Set when the request is finished. Absent: nothing is charged. */
   charge?: SettlementRecord;
-  /** Tokens that a provider was asked for and nobody pays for. */
   unbilled?: {
     tokens: Partial<Record<UnbilledReason, number>>;
     /** Those of them that are work of providers. */
@@ -257,7 +247,6 @@ export interface Outcome {
   };
 }
 
-/** A request that this delivery has ended. */
 export interface Ended {
   run: Claimed;
   outcome: Outcome;
@@ -285,10 +274,7 @@ export interface Stages {
 /** Undefined: another delivery or the sweep ends the request, or has ended it. */
 export type RunPipeline = (handed: HandedRequest) => Promise<Ended | undefined>;
 
-/**
- * The order of the stages, and nothing else. Resolves when this delivery has nothing left to do, whoever ends the
- * request; rejects only if a store cannot be reached.
- */
+/** Resolves once this delivery has nothing left to do, whoever ends the request; rejects only if a store is away. */
 export function createPipeline(stages: Stages): RunPipeline {
   async function answer(claimed: Claimed): Promise<Outcome> {
     if (claimed.envelope.request.task?.kind === 'moderation') return whileOwned(stages.classify, claimed);

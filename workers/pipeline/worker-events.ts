@@ -9,10 +9,7 @@ import type { Backlog } from '../../shared/requests/outbox.ts';
 import type { ReconcileEvents } from '../settlement/reconcile.ts';
 import type { SettleEvents } from '../settlement/settle.ts';
 
-/**
- * A worker reports these while it works; metrics, log and webhooks listen (worker-metrics.ts, compose.ts). No request
- * depends on these events.
- */
+/** Metrics, log and webhooks listen to these (worker-metrics.ts, compose.ts). No request depends on them. */
 export interface WorkerEvents extends BreakerEvents, ModerationEvents, ReconcileEvents, SettleEvents {
   'request.claimed': [run: Claimed];
   /** A provider's first text has arrived; another provider may still be called. */

@@ -12,7 +12,7 @@ type Turn = { role: Role; content: string | Fields[] };
 const JSON_INSTRUCTION =
   'Answer with one JSON object and nothing else: no text before or after it, and no code fence around it.';
 
-/** Stand in for the user's words, because the API requires a conversation to begin and end with the user. */
+/** These stand in for the user's words, because the API requires a conversation to begin and end with the user. */
 const OPENING = '(The conversation begins.)';
 const CONTINUATION = 'Continue.';
 
@@ -75,7 +75,6 @@ function blocksOf({ content: text, sent = { content: text } }: ChatMessage): Fie
   return [...blocks, ...uses];
 }
 
-/** Text, or blocks where a message has more than that. */
 function contentOf(row: Row): string | Fields[] {
   return row.messages.some(({ sent }) => sent !== undefined) ? row.messages.flatMap(blocksOf) : textOfRow(row);
 }
@@ -92,7 +91,7 @@ function choiceOf({ tool_choice: choice, parallel_tool_calls: parallel }: Fields
   return parallel === false ? { type: 'auto', ...one } : undefined;
 }
 
-/** The names of the tools that the caller allows of those it offers; undefined: all. */
+/** The tools that the caller allows of those it offers, by name; undefined: all. */
 function allowedOf({ tool_choice: choice }: Fields): unknown[] | undefined {
   const { allowed_tools: allowed } = record(choice);
   if (!isRecord(allowed)) return undefined;
@@ -128,9 +127,8 @@ function systemOf(system: Row, jsonMode: boolean): string {
 }
 
 /**
- * Turns that alternate, beginning and ending with the user: consecutive messages of one role are joined, OPENING goes
- * in front if the user does not speak first, and CONTINUATION follows if the assistant speaks last, because current
- * models refuse to continue an answer begun for them.
+ * Makes turns alternate, beginning and ending with the user: OPENING goes in front and CONTINUATION behind where the
+ * user does not speak, as current models refuse to continue an answer begun for them.
  */
 function turnsOf(rows: readonly Row[]): Turn[] {
   const turns: Turn[] = rows.map((row) => ({ role: row.role, content: contentOf(row) }));
@@ -144,12 +142,10 @@ function isBlankText(stop: string): boolean {
   return stop.trim() === '';
 }
 
-/** The texts that end the answer. */
 function stopsOf(passed: Passed): string[] {
   return [passed?.['stop']].flat().filter((stop) => typeof stop === 'string');
 }
 
-/** The stop sequences that the API does not accept. */
 export const blankStops = (passed: Passed) => stopsOf(passed).filter(isBlankText);
 
 /** `seed` is not supported, and current models take only one of `temperature` and `top_p`: the temperature wins. */
@@ -164,7 +160,6 @@ function settingsOf(passed: Passed = {}): Record<string, unknown> {
   };
 }
 
-/** The JSON body of `POST /messages`. */
 export function toMessagesBody(call: ProviderCall): string {
   // The API refuses text blocks of nothing but white space; joinRoles leaves these out.
   const { system: systemRow, turns } = joinRoles(call.messages);

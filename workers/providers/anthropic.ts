@@ -15,9 +15,8 @@ import { EnoughError, endpointUrl } from './post-to-provider.ts';
 type Passed = ChatRequest['passed'];
 
 /**
- * Ends the answer, and with it the call, just before the first of `stops`, which are all blank. Holds back only white
- * space that may begin one of them. A cut answer reports no usage, because the provider's count includes the text after
- * the cut.
+ * Ends the answer, and with it the call, before the first of `stops`, which are all blank. Holds back only white space
+ * that may begin one. A cut answer reports no usage: the provider's count includes the text after the cut.
  */
 export function cutAtBlank(sink: ProviderSink, stops: readonly string[]): ProviderSink {
   const reach = Math.max(...stops.map((stop) => stop.length)) - 1;
@@ -55,7 +54,6 @@ export interface AnthropicUsage {
   output?: number;
 }
 
-/** One event of a stream means one of these to this service. */
 export type AnthropicEvent =
   | { kind: 'text'; text: string }
   | { kind: 'reasoning'; text: string }
@@ -107,9 +105,8 @@ function toUsage(value: unknown): AnthropicUsage {
 }
 
 /**
- * The usage known after a later event, whose figures are totals, not increments. The prompt's figures are taken over
- * together, and only if they are not all zero: SGLang, for one, sends zeros for a prompt that its first event has
- * counted.
+ * Takes a later event's figures as totals, not increments. The prompt's figures go together, and only if they are not
+ * all zero: SGLang, for one, sends zeros for a prompt that its first event has counted.
  */
 function laterUsage(before: AnthropicUsage, later: AnthropicUsage): AnthropicUsage {
   const { input = 0, cacheCreation = 0, cacheRead = 0, output = 0 } = later;
@@ -124,7 +121,6 @@ export function wholeUsage({ input, cacheCreation = 0, cacheRead = 0, output }: 
   return withKinds(counts, { cachedTokens: cacheRead, cacheWriteTokens: cacheCreation });
 }
 
-/** A `tool_use` block as OpenAI's call. */
 function toCall({ id, name, input }: Fields): Fields {
   return { id, type: 'function', function: { name, arguments: JSON.stringify(input ?? {}) } };
 }
@@ -143,7 +139,6 @@ function parseBlock({ index: block, content_block: begun, delta }: Fields, passe
     : { kind: 'other' };
 }
 
-/** Reads one event. Throws a ProviderError for an error. */
 export function parseEvent(event: Record<string, unknown>, passed?: Passed): AnthropicEvent {
   switch (event['type']) {
     case 'message_start': {

@@ -42,10 +42,7 @@ export function tokenCount(value: unknown): number | undefined {
   return isCount ? count : undefined;
 }
 
-/**
- * Text that arrives together is passed on in pieces of at least this many characters: a client still sees the answer
- * grow, and a broken stream can be resumed close to where it broke.
- */
+/** Joined text is passed on from this length, so that an answer still grows and can be resumed near a break. */
 const JOINED_CHARACTERS = 64;
 
 /** Joins text that arrives together, until `flush`. The first piece of an answer is not joined. */
@@ -72,7 +69,6 @@ function joinText(sink: ProviderSink): { sink: ProviderSink; flush: () => void }
   return { sink: join, flush };
 }
 
-/** Passes the data of one event on. Throws a ProviderError where it cannot be read. */
 function readEvent(data: string, name: string | undefined, reader: ProviderStreamReader): void {
   if (!data.startsWith('{')) {
     const text = data.trim();
@@ -80,7 +76,7 @@ function readEvent(data: string, name: string | undefined, reader: ProviderStrea
     else if (text.includes('\n')) for (const line of text.split('\n')) readEvent(line, name, reader);
     else if (text === '[DONE]') reader.done();
     else if (name === 'error' && text !== '') throw errorInAnswer(text);
-    // Anything else is no object, and so neither text nor an end: heartbeats of many kinds.
+    // Heartbeats of many kinds are no object, and so neither text nor an end.
     return;
   }
   let value: unknown;
@@ -98,7 +94,6 @@ function readEvent(data: string, name: string | undefined, reader: ProviderStrea
 }
 
 interface SseReader extends AnswerReader {
-  /** The body has come to its end. */
   end(): void;
 }
 
@@ -143,11 +138,10 @@ export interface ProviderStreamReader {
   done(): void;
   /** No more will be read. */
   end(): void;
-  /** Whether text and finish reason have come, and only usage may be missing. */
+  /** True once text and finish reason have come, and only usage may be missing. */
   isWhole(): boolean;
 }
 
-/** The requests of one protocol, and how it reads the answers. */
 export interface ProviderExchange {
   endpoint: HttpEndpoint;
   body: string;
@@ -155,7 +149,6 @@ export interface ProviderExchange {
   openStream(sink: ProviderSink, passed: ProviderCall['passed']): ProviderStreamReader;
   /** The largest document. Absent: that of a text. */
   answerBytesMax?: number;
-  /** Throws a ProviderError. */
   readComplete(json: string, sink: ProviderSink, passed: ProviderCall['passed']): void;
 }
 
@@ -167,8 +160,8 @@ const STREAM_BEGINS: ReadonlySet<number> = new Set(Buffer.from('deir:'));
 const [DOCUMENT_BEGINS] = Buffer.from('{');
 
 /**
- * Some servers answer a call for a stream with a document, as LiteLLM does from its cache, others a call for a document
- * with a stream, and either may be labelled as the other. The first byte that says something tells which it is.
+ * The first byte that says something tells a document from a stream: some servers answer a call for one with the other,
+ * as LiteLLM does from its cache, and label either as the other.
  */
 function byBeginning(isStream: boolean, open: (isStream: boolean) => AnswerReader): AnswerReader {
   let reader: AnswerReader | undefined;
@@ -254,7 +247,7 @@ export async function callProvider(
 
 export type FinishReason = ProviderEnd['finishReason'];
 
-/** The words of both protocols, and those that compatible servers have let through or made up, in lower case. */
+/** Words of both protocols, and those that compatible servers have let through or made up, in lower case. */
 const WORDS: Readonly<Record<FinishReason | 'broken' | 'none', string>> = {
   stop: 'stop eos eos_token end_turn stop_sequence',
   // Cut off by `max_tokens` or the window: OpenAI's word, Mistral's, Anthropic's, Gemini's, and some gateways'.
@@ -285,8 +278,8 @@ export function plainWord(word: string): string {
 }
 
 /**
- * Why an answer ended, in one of our words. Undefined: it has not. Throws a ProviderError for an answer that was broken
- * off: half an answer is no success (docs/spec.md#routing).
+ * Returns in one of our words why an answer ended; undefined: it has not. Throws a ProviderError for an answer that was
+ * broken off: half an answer is no success (docs/spec.md#routing).
  */
 export function readFinishReason(word: unknown): FinishReason | 'unknown' | undefined {
   if (typeof word !== 'string') return undefined;

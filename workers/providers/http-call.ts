@@ -7,7 +7,7 @@ import { errorCodeOf } from '../../shared/http/resolve-name.ts';
 export interface RetryPolicy {
   /** Further tries after the first. */
   retries: number;
-  /** Whether another try may follow. Asked once for each failure, except the last. */
+  /** Asked once for each failure, except the last. */
   mayRetry: (error: Error) => boolean;
   /** A wait that the server asked for, in addition to the back-off; milliseconds. */
   retryAfterMs: (error: Error) => number;
@@ -52,10 +52,10 @@ export interface HttpHead {
  */
 export type TakePart = (part: Buffer) => void;
 
-/** Where calls go, with the headers that they share. Made once for many calls. */
+/** The target of calls, with the headers that they share. Made once for many calls. */
 export type HttpEndpoint = ReturnType<typeof createEndpoint>;
 
-/** Throws where `url` is none. */
+/** Throws where `url` is no URL. */
 export function createEndpoint(url: string, headers: Readonly<Record<string, string>>) {
   const { origin, pathname, search } = new URL(url);
   return {
@@ -81,9 +81,9 @@ export interface HttpCall {
   headers?: Readonly<Record<string, string>>;
   body: string;
   signal: AbortSignal;
-  /** Asked with each part of the body: when to read the next one. Undefined: as soon as it comes. */
+  /** Says after each part of the body when to read the next one. Undefined: as soon as it comes. */
   scheduleRead?: (() => ScheduleRead | undefined) | undefined;
-  /** Hears of the answer's status and headers, and says what takes its body. What it throws ends the call. */
+  /** Hears of the answer's status and headers, and returns what takes its body. What it throws ends the call. */
   onHead: (head: HttpHead) => TakePart;
 }
 
@@ -109,19 +109,16 @@ export class BodyTooLargeError extends Error {
 
 const BYTE_ORDER_MARK = 0xfeff;
 
-/** Joins the parts of a body of at most `maxBytes`. */
 export function collectBody(maxBytes: number) {
   const parts: Buffer[] = [];
   let size = 0;
   const bytes = () => (parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts));
   return {
-    /** Throws BodyTooLargeError past the limit. */
     take(part: Buffer): void {
       size += part.length;
       if (size > maxBytes) throw new BodyTooLargeError(`The body exceeds ${maxBytes} bytes`);
       parts.push(part);
     },
-    /** The pieces taken so far. */
     bytes,
     /** The same as UTF-8, without a byte order mark. */
     text(): string {

@@ -15,12 +15,11 @@ interface PacedSocket {
   pace(later: ScheduleRead | undefined): void;
   /** An answer has ended; another call may follow. */
   rest(): void;
-  /** Whether the connection has brought an answer before, and not a byte since: its server may have given it up. */
+  /** True of a connection that has brought an answer before, and not a byte since: its server may have given it up. */
   isStale(): boolean;
 }
 
 interface PacedSockets {
-  /** For undici. */
   connect: buildConnector.connector;
   /** The connection whose data or end undici is handling; undefined: it speaks HTTP/2, where many calls share one. */
   current(): PacedSocket | undefined;
@@ -64,8 +63,8 @@ function paceable(socket: Socket): PacedSocket {
 }
 
 /**
- * Connections whose reads can wait. A read, with all that follows from it, costs as much for the text of 80 ms as for that
- * of 20 ms (docs/decisions/0006-answer-streams.md).
+ * Makes connections whose reads can wait: a read, with all that follows from it, costs as much for the text of 80 ms as
+ * for that of 20 ms (docs/decisions/0006-answer-streams.md).
  */
 function createPacedSockets(options: buildConnector.BuildOptions): PacedSockets {
   // undici passes the option on, although its types do not have it.
@@ -103,7 +102,7 @@ const KEEP_ALIVE_MS = 30_000;
 
 type Connections = ReturnType<typeof createConnections>;
 
-/** Of one process to providers; the caller's own timers limit headers and body, see provider-call-clock.ts. */
+/** Connections of one process; the caller's own timers limit headers and body (run-provider-call.ts). */
 function createConnections() {
   const sockets = createPacedSockets({ timeout: CONNECT_TIMEOUT_MS, lookup: createCachedLookup() });
   const settings: Agent.Options = {
@@ -118,7 +117,6 @@ function createConnections() {
   const opener = new Agent({ ...settings, maxRequestsPerClient: 1 });
   return {
     agent,
-    /** Opens a connection for each call. */
     opener,
     sockets,
     async close(): Promise<void> {
@@ -134,18 +132,16 @@ function optionsOf({ endpoint, headers, body }: HttpCall): Dispatcher.DispatchOp
 
 interface AnswerEvents {
   onOver: (status: number, error: Error | undefined) => void;
-  /** A callback of the call's threw. */
   onThrown: (error: Error) => void;
 }
 
 /** Gathers an answer, and hands over all that one read of the socket brought, in one microtask. */
 function createHandOver(answered: HttpCall, { onOver, onThrown }: AnswerEvents) {
   let call: HttpCall | undefined = answered;
-  /** The head, until it is handed over. */
   let head: HttpHead | undefined;
   let status = 0;
   let take: TakePart | undefined;
-  /** Each is a chunk of HTTP's: a stream's many events are read in one go. */
+  /** Each part is a chunk of HTTP's: a stream's many events are read in one go. */
   let parts: Buffer[] = [];
   let over: { error?: Error } | undefined;
   let isScheduled = false;
@@ -195,9 +191,8 @@ function createHandOver(answered: HttpCall, { onOver, onThrown }: AnswerEvents) 
 }
 
 /**
- * Resolves with the status at the end of the body. undici's callbacks only note what came. Lets go of the call at its
- * end: undici's own request, which knows this handler, lives on until V8's next full collection
- * (docs/benchmarks/performance-log.md).
+ * Resolves with the status at the end of the body. Lets go of the call then: undici's own request, which knows this
+ * handler, lives on until V8's next full collection (docs/benchmarks/performance-log.md).
  */
 function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -285,9 +280,9 @@ const same = (data: unknown): unknown => data;
 const NO_HEADERS = new AxiosHeaders();
 
 /**
- * Bare axios: no defaults to merge, no headers to copy and no body to transform
- * (docs/decisions/0011-provider-adapters.md). undici carries the calls, because Node's own HTTP client costs a third more
- * CPU per call, and a stream between socket and reader as much again. Redirects are not followed.
+ * Bare axios has no defaults to merge, headers to copy or body to transform (docs/decisions/0011-provider-adapters.md).
+ * undici carries the calls: Node's own HTTP client costs a third more CPU per call, and a stream between socket and
+ * reader as much again. Redirects are not followed.
  */
 export function createHttpClient() {
   const connections = createConnections();

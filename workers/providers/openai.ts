@@ -55,27 +55,23 @@ export function openAiHeaders({ baseUrl, apiKey }: Provider): Record<string, str
   return isAzure ? { 'api-key': apiKey } : { Authorization: `Bearer ${apiKey}` };
 }
 
-/** The parts of a chat completion, or of one chunk of it, that this service reads. */
 export interface Completion extends ReadFacts, Besides {
   text: string;
-  /** It was read from a `delta`. */
   isDelta: boolean;
 }
 
 interface ReadEnd {
   finishReason: FinishReason | undefined;
-  /** See ProviderEnd. */
   unknownReason: string | undefined;
 }
 
 interface ReadFacts extends ReadEnd {
   usage: ReportedUsage | undefined;
   model: string | undefined;
-  /** The text is the model's refusal to answer. */
   isRefusal: boolean;
 }
 
-/** Deltas that the caller of OpenAI's API gets besides the text: reasoning before it, the others behind it. */
+/** Deltas that the caller of OpenAI's API gets besides the text: reasoning comes before it, the others behind it. */
 interface Besides {
   before: Fields | undefined;
   behind: Fields[];
@@ -93,10 +89,9 @@ function partOf(usage: Record<string, unknown>, counts: readonly string[], ...pa
 }
 
 /**
- * Reads chat completions' words for the counts, or those of the Responses API. A part of a count (xAI's reasoning, some
- * gateways' cached tokens) stands beside the count, not inside, if only then everything adds up to the total. Google
- * names no reasoning: it is what the total has beyond the counts. If no total decides, a part that is larger than its
- * count cannot be inside it.
+ * Reads the counts, in the words of chat completions or the Responses API. A part (xAI's reasoning, some gateways'
+ * cached tokens) stands beside its count, not inside, if only then everything adds up to the total or, where no total
+ * decides, if the part is larger. Google names no reasoning: it is what the total has beyond the counts.
  */
 function toUsage(value: unknown): ReportedUsage | undefined {
   if (!isRecord(value)) return undefined;
@@ -152,9 +147,9 @@ function toText(content: unknown): string {
 
 const NO_END: ReadEnd = { finishReason: undefined, unknownReason: undefined };
 
-/** A word that is not known is an ordinary end, which the log mentions. */
+/** Takes a word that is not known for an ordinary end, which the log mentions. */
 function readEnding(choice: Record<string, unknown>): ReadEnd {
-  // In camel case where a server of Gemini's kind speaks this protocol; OpenRouter may give the model's own word alone.
+  // Servers of Gemini's kind write it in camel case; OpenRouter may give the model's own word alone.
   const word = choice['finish_reason'] ?? choice['finishReason'] ?? choice['native_finish_reason'];
   const meaning = readFinishReason(word);
   if (meaning === undefined) return NO_END;
@@ -168,7 +163,6 @@ const OTHERS = ['refusal', 'audio', 'annotations'];
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 const saysSomething = (value: unknown) => isText(value) || (Array.isArray(value) ? value.length > 0 : isRecord(value));
 
-/** The fields of a delta or message that say something; undefined: none does. */
 function pick(said: Fields, names: readonly string[]): Fields | undefined {
   const present = names.filter((name) => saysSomething(said[name]));
   return present.length === 0 ? undefined : Object.fromEntries(present.map((name) => [name, said[name]]));
@@ -184,13 +178,13 @@ function isWhole(json: string): boolean {
 }
 
 /**
- * Reads the calls of one answer: gives each its place, and the id, type and arguments that its server leaves out. Behind
- * the first piece some servers repeat id, type and name, which OpenAI's client joins, or write them as null or '', which
- * it takes for another call.
+ * Gives each call of an answer its place, and the id, type and arguments that its server leaves out. Behind the first
+ * piece some servers repeat id, type and name, which OpenAI's client joins, or write them as null or '', which it takes
+ * for another call.
  */
 function createCallReader() {
   let count = 0;
-  /** By the server's index: each as far as it has come. */
+  /** By the server's index. */
   const calls = new Map<unknown, { place: number; id: string; name: string; json: string }>();
   return ({ id, type, index: given, ...fields }: Fields, position: number): Fields => {
     const index = given ?? position;
@@ -233,13 +227,10 @@ function createBesidesReader(passed: ProviderCall['passed']): BesidesReader | un
 
 const NO_BESIDES: Besides = { before: undefined, behind: [], beside: undefined };
 
-/** The one choice that was asked for: some servers give more, each with its index. */
+/** Only one choice was asked for, but some servers give more, each with its index. */
 const isFirst = (choice: Fields) => Number(choice['index'] ?? 0) === 0;
 
-/**
- * Reads a whole answer (`message`) or one chunk: its `delta` or, with `either`, the message of a server that has none.
- * Throws a ProviderError on anything else.
- */
+/** `either`: a chunk's `delta`, or the message of a server that has none. Throws a ProviderError on anything else. */
 export function parseCompletion(
   value: Record<string, unknown>,
   part: 'delta' | 'message' | 'either',
@@ -269,13 +260,11 @@ export function parseCompletion(
   return { text: text || refusal, isDelta, usage, model, isRefusal: refusal !== '', ...besides, ...readEnding(choice) };
 }
 
-/** The parts of an answer that were read. */
 interface Read extends ReadFacts {
   hasText: boolean;
   hasCalls: boolean;
 }
 
-/** Hands on what a chunk or a document says. */
 function tell({ text, before, behind, beside }: Completion, sink: ProviderSink): void {
   if (before !== undefined) sink({ kind: 'delta', ...toDelta(before) });
   if (beside !== undefined) sink({ kind: 'delta', ...toDelta({ content: text }, beside) });
@@ -288,7 +277,6 @@ const saysMore = ({ before, behind, beside }: Completion) =>
 
 const isCall = (fields: Fields) => CALLS.some((name) => name in fields);
 
-/** The end event of an answer, once all of it has arrived. */
 function endOf({ finishReason, usage, model, hasText, hasCalls, isRefusal, unknownReason }: Read): ProviderEvent {
   // A stream that ends without a finish reason was cut: an error, never success (docs/spec.md#routing).
   if (finishReason === undefined)
@@ -344,7 +332,7 @@ function openStream(sink: ProviderSink, passed: ProviderCall['passed']): Provide
     read(event) {
       if (ended) return;
       const chunk = parseCompletion(event, hasDeltas ? 'delta' : 'either', readBesides);
-      // Whatever the sink throws, the text of this chunk has not been taken, so the answer is not whole.
+      // Called first: if the sink throws, the text of this chunk has not been taken, so the answer is not whole.
       if (chunk.text !== '' || saysMore(chunk)) onSaid(chunk);
       // Zeros behind a count are none.
       if (chunk.usage?.completionTokens !== 0 || !end.usage?.completionTokens) end.usage = chunk.usage ?? end.usage;

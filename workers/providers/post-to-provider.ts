@@ -19,10 +19,7 @@ export const STREAM_BYTES_MAX = ANSWER_BYTES_MAX * 16;
 const CODED_BYTES_MAX = ANSWER_BYTES_MAX * 4;
 const ERROR_BYTES_MAX = 64 * 1024;
 
-/**
- * The end of a body is waited for this long once nothing of the answer is missing but, perhaps, its usage. The connection
- * of a body that ends in this time can serve another call.
- */
+/** A body's end is waited for so long once at most usage is missing: its connection can then serve another call. */
 const END_WAIT_MS = 1_000;
 
 /** Thrown by a sink that needs no more: the call ends without a failure. */
@@ -30,10 +27,9 @@ export class EnoughError extends Error {
   override readonly name = 'EnoughError';
 }
 
-/** Reads the body of an answer. */
 export interface AnswerReader {
   take: TakePart;
-  /** Whether nothing of the answer is missing: how its body ends does not matter any more. */
+  /** True once nothing of the answer is missing: how its body ends does not matter any more. */
   isWhole(): boolean;
   /** The same as a guess, which is asked for after each part. */
   seemsWhole(): boolean;
@@ -42,7 +38,6 @@ export interface AnswerReader {
 const CLOSING_BRACE = 125;
 const SPACE = 32;
 
-/** Collects a JSON document. */
 export function readDocument(maxBytes: number): AnswerReader & { text(): string } {
   const body = collectBody(maxBytes);
   let last = 0;
@@ -85,7 +80,6 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map(
 );
 
 interface CodedReader extends AnswerReader {
-  /** The body has ended. */
   end(): void;
 }
 
@@ -110,7 +104,6 @@ function readCoded(decoder: Decoder, reader: AnswerReader): CodedReader {
   };
 }
 
-/** The content of an answer with an error status. */
 function refusalOf({ status, header }: HttpHead, body: string): ProviderError {
   const error = parseError(body);
   return new ProviderError(faultOfAnswer(status, error), `The provider answered ${status} (${error.word})`, {
@@ -131,9 +124,9 @@ function toProviderError(error: unknown, signal: AbortSignal): unknown {
 }
 
 /**
- * Posts, and passes the body of a 2xx to the reader that `onAnswer` gives; any other status rejects with the error in the
- * answer. Resolves with whether the body has come to its end: where the answer is whole, a connection that is held, cut or
- * reset behind it, a time limit and an abort are no failure.
+ * Posts, and passes the body of a 2xx to `onAnswer`'s reader; any other status rejects with the error in the answer.
+ * Resolves with whether the body has ended: once the answer is whole, a held, cut or reset connection, a time limit and
+ * an abort are no failure.
  */
 export async function postToProvider(
   http: HttpClient,

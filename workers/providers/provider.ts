@@ -14,23 +14,19 @@ export interface ProviderCall {
   maxTokens: number;
   jsonMode: boolean;
   passed?: ChatRequest['passed'];
-  /** The schema that the provider is to enforce. */
   schema?: AnswerSchema;
   /** Of `embed`. */
   task?: Extract<Task, { kind: 'embedding' }>;
-  /**
-   * Ask for a stream. If the caller waits for a complete answer, not streaming is cheaper: 2.1 against 2.8 ms of CPU.
-   */
+  /** Asks for a stream. A complete answer costs less without one: 2.1 against 2.8 ms of CPU. */
   stream: boolean;
   /** This call's own signal: aborting it ends the call. */
   signal: AbortSignal;
-  /** Called with the head of the answer. */
   onHead?: ((head: HttpHead) => void) | undefined;
   /** Called for every part of a body, text or not: it shows that the provider is not silent. */
   onBytes?: (() => void) | undefined;
   /** Join text that arrives together into fewer events. Only if nobody counts pieces as tokens. */
   joinsText?: boolean;
-  /** The end of the body is waited for this long once nothing of the answer is missing; a second by default. */
+  /** The end of the body is waited for this long once the answer is whole; a second by default. */
   endWaitMs?: number;
   /** Called after each part of a stream's body: when to read the next part. Undefined: as soon as it arrives. */
   scheduleRead?: (() => ScheduleRead | undefined) | undefined;
@@ -42,7 +38,6 @@ export type ReportedUsage = Usage;
 export interface ProviderEnd {
   finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
   usage: ReportedUsage | undefined;
-  /** The model as the provider names it. */
   model?: string | undefined;
   /** The provider's word for the end, if it is one that this service does not know and takes for `stop`. */
   unknownReason?: string | undefined;
@@ -55,7 +50,6 @@ export type ProviderEvent =
 /** Takes events while the answer arrives. What it throws ends the call. */
 export type ProviderSink = (event: ProviderEvent) => void;
 
-/** Whether a request offers tools that the model may call. */
 export function offersTools({ tools, functions }: Readonly<Record<string, unknown>> = {}): boolean {
   return [tools, functions].some((list) => Array.isArray(list) && list.length > 0);
 }
@@ -63,8 +57,8 @@ export function offersTools({ tools, functions }: Readonly<Record<string, unknow
 /** Speaks one provider's protocol. An answer without a finish reason is an error. */
 export interface ProviderAdapter {
   /**
-   * Makes a vector of each message. The answer is one text: how the caller wants them written, then each as base64 of
-   * 32-bit floats, with a space in front. Absent: this protocol has no embeddings.
+   * Makes one text of a vector of each message: how the caller wants them written, then each as base64 of 32-bit
+   * floats, with a space in front. Absent: this protocol has no embeddings.
    */
   embed?(provider: Provider, call: ProviderCall, sink: ProviderSink): Promise<void>;
   /**
@@ -74,7 +68,7 @@ export interface ProviderAdapter {
   generate(provider: Provider, call: ProviderCall, sink: ProviderSink): Promise<void>;
 }
 
-/** Makes a value once for each provider. The routing table keeps a provider's object while its settings are unchanged. */
+/** Makes a value once for each provider, whose object the routing table keeps while its settings are unchanged. */
 export function perProvider<T>(make: (provider: Provider) => T): (provider: Provider) => T {
   const made = new WeakMap<Provider, { value: T }>();
   return (provider) => {
@@ -87,15 +81,16 @@ export function perProvider<T>(make: (provider: Provider) => T): (provider: Prov
 }
 
 /**
- * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `silent`: nothing came within the time
- * limit; likewise, but not while another target may answer. `refused`: the provider will not serve us at the moment
- * (401, 402, 403, and anything else that points to a wrong set-up), so the next target is called. `blocked`: likewise,
- * but by a firewall in front of the provider, which may object to this prompt alone. `full`: it serves other calls, so this
- * one waits for a place (workers/pipeline/capacity). `too_long`: the prompt exceeds
- * this model's window; another target's may be larger. `filtered`: the provider's content filter refuses the prompt.
- * `caller`: our request is wrong (400, 413, 422). After the last two no other target is called, and none of the last
- * three counts against the provider. `flawed`: as `transient`, but the model's own mistake in a call or in JSON, which a
- * caller can provoke, so it does not count either. Source: docs/spec.md#routing.
+ * Decides what follows a failed call (docs/spec.md#routing):
+ * - `transient` (network, 408, 409, 429, 5xx): the same target may be tried again.
+ * - `flawed`, the model's own mistake in a call or in JSON, which a caller can provoke: likewise.
+ * - `silent`, nothing came within the time limit: likewise, but not while another target may answer.
+ * - `refused` (401, 402, 403, or a wrong set-up), the provider will not serve us now: the next target is called.
+ * - `blocked`, by a firewall that may object to this prompt alone: likewise.
+ * - `full`, the provider serves other calls: this one waits for a place (workers/pipeline/capacities.ts).
+ * - `too_long`, the prompt exceeds this model's window: another target's may be larger.
+ * - `filtered` by the provider's content filter, `caller` (400, 413, 422): no other target is called.
+ * `flawed`, `too_long`, `filtered` and `caller` do not count against the provider.
  */
 export type ProviderFault =
   'transient' | 'flawed' | 'silent' | 'refused' | 'blocked' | 'full' | 'too_long' | 'filtered' | 'caller';
@@ -127,7 +122,6 @@ export class ProviderError extends Error {
   }
 }
 
-/** The answer is larger than any may be. */
 export class OversizedError extends ProviderError {
   constructor(cause?: unknown) {
     super('transient', 'The provider sent an oversized answer', { cause });
@@ -140,22 +134,19 @@ export function faultOfStatus(status: number): ProviderFault {
   return status === 400 || status === 413 || status === 422 ? 'caller' : 'refused';
 }
 
-/** Messages that an adapter may join into one text. */
 export interface Row<Message extends ChatMessage = ChatMessage> {
   role: Role;
   messages: Message[];
 }
 
-/** Separates two messages that are joined. */
 export const BETWEEN_JOINED = '\n\n';
 
 export const textOfRow = ({ messages }: Row, read = ({ content }: ChatMessage) => content): string =>
   messages.map(read).join(BETWEEN_JOINED);
 
 /**
- * The most that an adapter may join: all system messages form one row; of the others, without blank ones, consecutive
- * messages of one role form a row. Moderation reads the same rows, so no adapter can put together a text that
- * moderation has not read.
+ * Joins the most that an adapter may join: all system messages, and consecutive messages of one other role without
+ * blank ones. Moderation reads the same rows, so no adapter can send a text that it has not read.
  */
 export function joinRoles<Message extends ChatMessage>(
   messages: readonly Message[],
@@ -241,7 +232,6 @@ function wordOfSentence(message: unknown): string | undefined {
   return SENTENCES.find(([, sentence]) => typeof message === 'string' && sentence.test(message))?.[0];
 }
 
-/** Whether OpenRouter's metadata says that the prompt was flagged. */
 function isFlagged(metadata: unknown): boolean {
   return isRecord(metadata) && metadata['flagged_input'] !== undefined;
 }
@@ -261,7 +251,6 @@ function readError(error: unknown): ErrorReply {
 
 const PAGE = /^\s*(?:<|error code: \d)/i;
 
-/** Reads the body of an error status. */
 export function parseError(json: string): ErrorReply {
   try {
     // Gemini's come in a list.
@@ -299,7 +288,6 @@ export function errorOf(value: Record<string, unknown>, isAnswer: boolean): unkn
   return isBare ? value : undefined;
 }
 
-/** An error that came instead of an answer, or inside one. */
 export function errorInAnswer(error: unknown): ProviderError {
   const reply = readError(error);
   const fault = reply.status === undefined ? 'transient' : faultOfAnswer(reply.status, reply);
@@ -315,7 +303,7 @@ export function parseRetryAfter(header: HttpHead['header'], now: number): number
   return Number.isFinite(wait) && wait > 0 ? wait : 0;
 }
 
-/** The headers in which a provider says what it allows per minute: OpenAI's and those of its kind, then Anthropic's. */
+/** Headers that say what a provider allows per minute: OpenAI's and those of its kind, then Anthropic's. */
 const LIMITS = {
   requests: [
     { limit: 'x-ratelimit-limit-requests', remaining: 'x-ratelimit-remaining-requests' },
@@ -327,7 +315,6 @@ const LIMITS = {
   ],
 } as const;
 
-/** Reads from the head of any answer the provider's limit on requests, or on tokens; undefined: none. */
 export function readLimit(
   { header }: HttpHead,
   what: 'requests' | 'tokens',

@@ -9,7 +9,7 @@ const MESSAGES = [{ role: 'user', content: 'Answer with the word OK.' }] as cons
 /** Enough for a word; some models refuse fewer. */
 const MAX_TOKENS = 16;
 
-/** Advice by status; of other statuses the provider's own log knows more. */
+/** Advice by status; of others the provider's own log knows more. */
 const ADVICE: Readonly<Record<number, string>> = {
   400: 'it does not take this request: look at the name of the model',
   401: 'it does not take the `api_key`',
@@ -19,7 +19,7 @@ const ADVICE: Readonly<Record<number, string>> = {
   429: 'its limits are reached, or its account has no money',
 };
 
-/** Never the provider's own text, which may quote the key. Messages of a ProviderError are ours. */
+/** Quotes no text of the provider, which may have the key in it. Messages of a ProviderError are ours. */
 function sentenceOf(error: unknown): string {
   if (!(error instanceof ProviderError)) return `No answer came within ${TEST_MS / 1_000} s.`;
   const { status } = error;

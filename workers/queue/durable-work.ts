@@ -1,15 +1,15 @@
 /**
  * The one shape of durable work: deliveries of webhooks, exports, deletions.
  *
- * 1. **What is due stands in MongoDB**, as rows with a claim that only rises (a fence) and a time until which it holds
+ * 1. **MongoDB has what is due**: rows with a claim that only rises (a fence) and a time until which it holds
  *    (shared/mongo/collection.ts, `createClaims`).
  * 2. **A queue only says that something is due**, so that it is done at once, and shows on the board. A job that fails,
  *    or that Redis loses, loses nothing.
- * 3. **A worker claims a row, does the work, and records its end under the claim**; work that takes long renews it. What
- *    fails is given back with a later time: webhooks by their schedule (workers/webhooks/deliver.ts), exports and deletions
- *    by a back-off (workers/compliance/run-job.ts).
- * 4. **A sweep queues what is due and nobody holds**: retries, and what a dead worker or a Redis that lost data has left.
- *    One worker of the fleet does this.
+ * 3. **A worker claims a row, does the work, and records its end under the claim**; long work renews it. Failed work is
+ *    given back with a later time: webhooks by their schedule (workers/webhooks/deliver.ts), exports and deletions by a
+ *    back-off (workers/compliance/run-job.ts).
+ * 4. **A sweep**, of one worker of the fleet, queues what is due and nobody holds: retries, and what a dead worker or a
+ *    Redis that lost data has left.
  */
 import { Worker } from 'bullmq';
 import type { WorkerOptions } from 'bullmq';
@@ -38,7 +38,7 @@ interface Work {
   keys: 'webhooks' | 'compliance';
   options: Partial<WorkerOptions>;
   sweepMs: number;
-  /** The most that a round of the sweep queues. */
+  /** Jobs that a round of the sweep queues at most. */
   sweepMax: number;
 }
 
@@ -68,7 +68,6 @@ const WORK: Readonly<Record<WorkName, Work>> = {
 export interface DurableWorkDeps<Name extends WorkName> {
   client: RedisClient;
   keyspace: Keyspace;
-  /** Does what is due of a job's subject. */
   run: (name: Name, job: JobPayload<Name>) => Promise<void>;
   /** Lists the jobs that are due and in nobody's hands, at most `limit`. */
   due: (now: number, limit: number) => Promise<JobPayload<Name>[]>;
@@ -124,7 +123,6 @@ function startSweep<Name extends WorkName>(
   );
 }
 
-/** Runs the queues of one kind of work, and its sweep. */
 export function startDurableWork<Name extends WorkName>(
   names: readonly [Name, ...Name[]],
   deps: DurableWorkDeps<Name>,

@@ -27,14 +27,12 @@ export interface InferenceDeps {
   queueName: QueueName;
   queue: Queue<ChatJob>;
   runPipeline: RunPipeline;
-  /** Knows what the providers of this queue's requests have room for. */
   room: QueueRoom;
   /** Claims requests in the call that takes their jobs. Absent: each request is claimed when it starts. */
   claims?: ClaimSettings;
   workerId: string;
-  /** How many completed jobs are kept for Bull Board; 0: none. */
+  /** Completed jobs kept for Bull Board; 0: none. */
   completedKept: number;
-  /** A running job's lock is gone. */
   onLockLost: (requestId: string) => void;
   /** While this process is cut off from MongoDB it takes no jobs. Absent: it never is. */
   path?: MongoPath;
@@ -60,7 +58,6 @@ const IDLE_CHECK_MS = 50;
 /** A job that was found without a lock so often may have taken its workers with it, so its request is ended. */
 const STALLS_MAX = 2;
 
-/** Resolves once nothing has run for a while; rejects when `signal` aborts. */
 async function untilIdle(running: () => number, signal: AbortSignal): Promise<void> {
   let since = performance.now();
   while (performance.now() - since < IDLE_MS) {
@@ -77,10 +74,7 @@ async function resumePolling(worker: Worker): Promise<void> {
   if (worker.closing === undefined) await worker.resume();
 }
 
-/**
- * Runs the request of a job. Returns what BullMQ is to store of it, if anything. `handed`: the job that BullMQ got under
- * this token.
- */
+/** Returns what BullMQ is to store of the job, if anything. `handed`: the job that BullMQ got under this token. */
 function createProcessor(
   { runPipeline, queueName, shard, completedKept }: InferenceDeps,
   meter: ReturnType<typeof createWorkMeter>,
@@ -114,7 +108,6 @@ function createProcessor(
   };
 }
 
-/** Reports what BullMQ reports of its worker. */
 function logQueue(worker: Worker<ChatJob, unknown>, shard: number, log: Logger): void {
   worker.on('failed', (job, error) => {
     // The request has ended, with its error in log and metrics.
@@ -131,10 +124,7 @@ function logQueue(worker: Worker<ChatJob, unknown>, shard: number, log: Logger):
   });
 }
 
-/**
- * Runs one queue of a shard. The processor returns a value only for jobs that are kept, because BullMQ stores and
- * publishes what it returns.
- */
+/** Runs one queue of a shard. Only jobs that are kept return a value: BullMQ stores and publishes it. */
 export function createInferenceWorker(deps: InferenceDeps) {
   const { client, keyspace, shard, queueName, queue, workerId, onLockLost, log, timings = TIMINGS } = deps;
   const meter = createWorkMeter();
@@ -179,7 +169,7 @@ export function createInferenceWorker(deps: InferenceDeps) {
   const stopCanary = startCanary({ queue, workerId, everyMs: timings.canaryMs, onPaused: meter.note });
 
   return {
-    /** How many jobs it runs at once; may be changed at any time. */
+    /** May be changed at any time. */
     get concurrency(): number {
       return worker.concurrency;
     },
@@ -194,7 +184,7 @@ export function createInferenceWorker(deps: InferenceDeps) {
     running: meter.running,
     idleMs: meter.idleMs,
     meanMs: meter.meanMs,
-    /** Takes no new jobs; resolves when nothing is running any more, whether or not Redis is reachable. */
+    /** Resolves when nothing is running any more, whether or not Redis is reachable. */
     async drain(): Promise<void> {
       stopCanary();
       backend.stop().catch(() => undefined);

@@ -38,12 +38,12 @@ function factsOf({ data, timestamp, processedOn }: Job<ChatJob>, { run, outcome 
   };
 }
 
-/** `completedKept`: how many completed jobs a queue keeps at most; 0 keeps none. */
+/** A queue keeps at most `completedKept` completed jobs; 0: none. */
 export function createJobHistory(completedKept: number) {
   let lastKeptAt = -Infinity;
 
   return {
-    /** Whether the job of a request with this outcome is kept. Ask once: a job that is kept counts as a sample. */
+    /** Ask once: a job that is kept counts as a sample. */
     keeps({ envelope }: Claimed, { error }: Outcome): boolean {
       if (error !== undefined) return true;
       const now = performance.now();
@@ -68,10 +68,7 @@ export function createJobHistory(completedKept: number) {
   };
 }
 
-/**
- * Counts the jobs that a worker ends. The queues of chat requests are counted by requests instead
- * (workers/observers/queue-recorder.ts).
- */
+/** Counts a worker's jobs. Chat requests are counted as such instead (workers/observers/queue-recorder.ts). */
 export function recordJobs(worker: Worker, { count }: QueueRecorder): void {
   const place = { prefix: worker.opts.prefix ?? 'bull', queue: worker.name };
   const record = ({ timestamp, processedOn = timestamp, finishedOn = processedOn }: Job, hasFailed: boolean) => {

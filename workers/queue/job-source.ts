@@ -1,18 +1,16 @@
 /**
- * The door of BullMQ: how a worker gets its jobs. BullMQ runs them, but takes them from here, one at a time, through
- * its `backendFactory`.
+ * The door of BullMQ: it runs jobs, but takes them from here, one at a time, through its `backendFactory`.
  *
  * - Requests wait in BullMQ's set of prioritized jobs, scored by their tenants' start tags
- *   (docs/decisions/0004-fair-queueing.md). `take.lua` hands out up to eight, in that order, and claims those that
- *   start for the first time. Jobs that BullMQ hands out again come first. Tiers whose providers are full are passed
- *   over.
+ *   (docs/decisions/0004-fair-queueing.md). `take.lua` hands out up to eight, in that order, after jobs that BullMQ
+ *   hands out again, and claims those that start for the first time. It passes over tiers whose providers are full.
  * - Jobs that have not started go back to the front when the worker stops or is paused, and when a reconnect may have
  *   made Redis take twice. Every call has its own lock, so a worker gives back only what that call took.
  * - The fence is `attemptsStarted`, which rises with every delivery, stalled ones included. `attempts` is 1: the
  *   pipeline does its own retries.
  * - A lock lasts 10 s, and stalls are looked for every 3 s, so a killed worker's jobs start again within about 13 s;
- *   with BullMQ's defaults it would be 90. A lost lock does not stop the job, and means nothing by itself: the lease
- *   decides who owns the request (docs/decisions/0005-fencing-and-leases.md).
+ *   with BullMQ's defaults it would be 90. A lost lock does not stop the job: the lease decides who owns the request
+ *   (docs/decisions/0005-fencing-and-leases.md).
  *
  * A queue with what only BullMQ's own script can hand out, such as a delayed job, is left to BullMQ for that call.
  */
@@ -30,7 +28,6 @@ import { defineScript } from '../../shared/redis/scripts.ts';
 import type { ScriptReply } from '../../shared/redis/scripts.ts';
 import type { QueueRoom, Room } from '../pipeline/capacities.ts';
 
-/** A job that this worker has taken. */
 export interface TakenJob {
   id: string;
   /** The fields of BullMQ's hash, names and values in turn. */
@@ -41,16 +38,14 @@ export interface TakenJob {
   claim: ScriptReply[] | undefined;
 }
 
-/** The jobs of one queue of a shard, for a worker that takes several at once. */
 export type JobStore = ReturnType<typeof createJobStore>;
 
 export interface ClaimSettings {
   leaseMs: number;
-  /** Whether requests may be claimed while their jobs are taken. */
+  /** True while requests may be claimed as their jobs are taken. */
   areAllowed: (shard: number) => boolean;
 }
 
-/** One job as take.lua returns it. */
 function toTaken(job: ScriptReply, queue: QueueName, { lock, now }: { lock: string; now: number }): TakenJob {
   const [requestId, fields, claim, timestamp, tenantId] = Array.isArray(job) ? job : [];
   const id = String(requestId);
@@ -60,7 +55,6 @@ function toTaken(job: ScriptReply, queue: QueueName, { lock, now }: { lock: stri
   return { id, fields: fieldsOfFirstStart(queue, id, first), lock, claim };
 }
 
-/** Puts back jobs that were taken under a lock. */
 function createRelease(client: RedisClient, keys: ReturnType<Keyspace['shard']>, queue: QueueName) {
   const release = defineScript(client, 'release-jobs');
 
@@ -73,8 +67,8 @@ function createRelease(client: RedisClient, keys: ReturnType<Keyspace['shard']>,
   }
 
   /**
-   * If the connection breaks, ioredis repeats the call: Redis may have taken jobs twice, and this worker knows of one time.
-   * Redis may also have come back without what other workers did, so the jobs of both times go back.
+   * Releases jobs that ioredis, repeating a call on a broken connection, made Redis take twice: this worker knows of
+   * one time. Redis may have come back without what other workers did, so the jobs of both times go back.
    */
   async function releaseLost(lock: string): Promise<void> {
     // That list begins with the latest.
@@ -110,10 +104,7 @@ export function createJobStore(
   client.on('close', () => (breaks += 1));
 
   return {
-    /**
-     * Returns the next jobs, none of the closed tiers; fewer than `most` if no more wait. `other`: only BullMQ itself can
-     * hand out what waits.
-     */
+    /** Returns jobs of no closed tier; fewer than `most` if no more wait. `other`: only BullMQ can hand out any. */
     async take(most: number, lockMs: number, closed: readonly Tier[] = []): Promise<TakenJob[] | 'other'> {
       const lock = randomBase62(12);
       const leaseMs = claims?.areAllowed(shard) === true ? claims.leaseMs : '';
@@ -134,7 +125,7 @@ export function createJobStore(
       await client.zadd(keys.marker(queue), MARKER.score, MARKER.member);
     },
 
-    /** Puts back jobs that have not been started. Jobs that another worker has by now stay with it. */
+    /** Jobs that another worker has by now stay with it. */
     async release(jobs: readonly TakenJob[]): Promise<void> {
       for (const lock of new Set(jobs.map((job) => job.lock)))
         await releaseAll(
@@ -148,7 +139,7 @@ export function createJobStore(
 /** While there is no room for some of what waits, the others' room is looked at again after this time, or sooner. */
 const LOOK_MS = { 'some tiers': 100, 'all tiers': 1_000, bodies: 100 } as const;
 
-/** The reasons why some of the jobs go on waiting; `found` is undefined where bodies do. */
+/** Undefined `found`: bodies make jobs wait. */
 function shutBy(found: Room | undefined): 'nothing' | keyof typeof LOOK_MS {
   if (found === undefined) return 'bodies';
   if (found.most === 0) return 'all tiers';
@@ -157,7 +148,7 @@ function shutBy(found: Room | undefined): 'nothing' | keyof typeof LOOK_MS {
 
 /** Jobs taken in one call. More would hardly save calls, and other workers should get their part. */
 const TAKE_MAX = 8;
-/** After this time without a question, jobs go back: BullMQ is paused, closing, or has fewer places by now. */
+/** Jobs go back after this time without a question: BullMQ is paused, closing, or has fewer places by now. */
 const LEFT_MS = 500;
 
 interface TakenJobsDeps {
@@ -169,7 +160,6 @@ interface TakenJobsDeps {
   onError: (error: unknown) => void;
 }
 
-/** Jobs of the last call that have not been handed out. */
 function createLeftJobs({ jobs, room, onError }: Omit<TakenJobsDeps, 'isHeavy'>) {
   let left: TakenJob[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -202,27 +192,23 @@ function createLeftJobs({ jobs, room, onError }: Omit<TakenJobsDeps, 'isHeavy'>)
 }
 
 /**
- * A worker starts no job before it hears that there are no more, or has as many as it may run. So the question after the
- * last job of a call is answered with "none", without a call: otherwise the first jobs of a burst would wait for all
- * further calls. A call that brought fewer jobs than asked for has found the queue empty, and the worker waits for the
- * marker. After a full call it hears at once that jobs wait, and asks again while its jobs start.
+ * A worker starts no job before it hears that there are no more, or has as many as it may run. So the question after a
+ * call's last job is answered with "none": otherwise the first jobs of a burst would wait for all further calls. After
+ * a call that brought fewer jobs than asked for, the queue is empty, and the worker waits for the marker. After a full
+ * call it hears at once that jobs wait, and asks again while its jobs start.
  */
 function createTakenJobs(deps: TakenJobsDeps) {
   const { jobs, room, isHeavy, lockMs } = deps;
   const left = createLeftJobs(deps);
-  /** All jobs of the last call are handed out: the next question is answered with none, so that the worker starts them. */
+  /** The next question is answered with none, so that the worker starts the jobs of the last call. */
   let isHandedOut = false;
-  /** The last call brought as many jobs as it asked for. */
   let wasFull = false;
   let isStopped = false;
   let closed: 'nothing' | keyof typeof LOOK_MS = 'nothing';
   let hasMarker = false;
 
   return {
-    /**
-     * The next one; `most`: how many the worker may take, at least 1. `none`: start those you have. `other`: only BullMQ
-     * itself can hand out what waits.
-     */
+    /** `most`: at least 1. `none`: start those you have. `other`: only BullMQ can hand out what waits. */
     async next(most: number): Promise<TakenJob | 'none' | 'other'> {
       const waiting = left.next();
       if (waiting !== undefined) return waiting;
@@ -279,7 +265,6 @@ function createTakenJobs(deps: TakenJobsDeps) {
 /** Does what BullMQ does for a worker of chat requests, in fewer calls (docs/decisions/0005-fencing-and-leases.md). */
 export type ChatBackend = ReturnType<typeof createChatBackend>;
 
-/** A job that was handed to BullMQ's worker. */
 interface HandedJob {
   lock: string;
   claim: ScriptReply[] | undefined;
@@ -299,8 +284,8 @@ export interface ChatBackendDeps {
 }
 
 /**
- * In UTF-16 units, for each queue. A body is in memory about three times: as it came, as it was read, and as its provider gets
- * it. A line of a batch may have 20 MiB.
+ * UTF-16 units, for each queue. A body is in memory about three times: as it came, as it was read, and as its provider
+ * gets it. A line of a batch may have 20 MiB.
  */
 const BODIES_UNITS_MAX = 256 * 1024 * 1024;
 
@@ -369,8 +354,8 @@ function endByToken(backend: RedisQueueBackend, handed: Map<string, HandedJob>):
 }
 
 /**
- * BullMQ's Worker asks for one job at a time and gets those of one call in turn. It stays in charge of stalled jobs,
- * locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and whatever this does not know, go BullMQ's way.
+ * Gives BullMQ's Worker, which asks for one job at a time, those of one call in turn. BullMQ stays in charge of stalled
+ * jobs, locks, pauses, canaries, drain, jobs that are kept for Bull Board, and what this does not know.
  */
 export function createChatBackend(deps: ChatBackendDeps) {
   const { jobs, room, places, lockMs, onError, bodiesUnitsMax = BODIES_UNITS_MAX } = deps;
@@ -421,7 +406,6 @@ export function createChatBackend(deps: ChatBackendDeps) {
   };
 
   return {
-    /** The job that BullMQ got under this token. */
     handed: (token: string): HandedJob | undefined => handed.get(token),
     /** All that waits, if anything does, waits for its provider. */
     hasNoRoom: (): boolean => taken.shut() === 'all tiers',
@@ -432,7 +416,6 @@ export function createChatBackend(deps: ChatBackendDeps) {
       return taken.stop();
     },
 
-    /** For BullMQ's Worker. */
     factory,
   };
 }

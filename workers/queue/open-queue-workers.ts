@@ -5,7 +5,6 @@ import type { WorkerParts } from '../pipeline/worker-parts.ts';
 import { createInferenceWorker } from './inference.ts';
 import type { InferenceDeps, InferenceWorker } from './inference.ts';
 
-/** A shard's batch queue, and the queue that it yields to. */
 interface YieldingQueues {
   batch: InferenceWorker;
   interactive: InferenceWorker;
@@ -14,7 +13,7 @@ interface YieldingQueues {
 interface BatchConcurrencyOptions {
   /** Total places of the batch queues of all shards. */
   max: number;
-  /** How busy the process was since the last call, from 0 to 1. */
+  /** Load of the process since the last call, from 0 to 1. */
   busy?: () => number;
 }
 
@@ -29,17 +28,17 @@ const GONE_MS = 2_000;
 const LINES_PER_SECOND_MIN = 20;
 
 interface ProcessLoad {
-  /** How busy the process is, from 0 to 1. */
+  /** From 0 to 1. */
   busy: number;
   /** Requests that somebody waits for are running as well. */
   isShared: boolean;
-  /** How long a line takes; milliseconds. */
+  /** A line takes so long; milliseconds. */
   meanMs: number;
 }
 
 /**
- * How many batch lines a worker runs at once: up to `max` while its event loop has time to spare, fewer while other
- * requests need it, and never so few that fewer than 20 lines per second would end.
+ * Returns the batch lines that a worker runs at once: up to `max` while its event loop has time to spare, fewer while
+ * other requests need it, and never so few that fewer than 20 lines per second would end.
  */
 export function nextPlaces(places: number, { busy, isShared, meanMs }: ProcessLoad, max: number): number {
   const { busyMin, busyMax, more, less } = isShared ? SHARED : ALONE;
@@ -49,10 +48,7 @@ export function nextPlaces(places: number, { busy, isShared, meanMs }: ProcessLo
   return Math.max(least, busy < busyMin ? Math.min(max, places + more) : places);
 }
 
-/**
- * The places of each shard. Shards with running lines share them; an idle shard keeps one place, so that its first line
- * starts at once.
- */
+/** Shards with running lines share the places; an idle one keeps one, so that its first line starts at once. */
 export function placesOf(places: number, areIdle: readonly boolean[]): number[] {
   const idle = areIdle.filter((isIdle) => isIdle).length;
   const busy = areIdle.length - idle;
@@ -70,7 +66,6 @@ function createMeter(): () => number {
   };
 }
 
-/** Sets the places of all batch queues according to how busy this process is and whether other requests need it. */
 function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyOptions) {
   const shards: YieldingQueues[] = [];
   // Starts at the maximum, so that the first lines do not wait.
@@ -99,7 +94,6 @@ function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyO
   };
 }
 
-/** Opens the workers of a shard's queues of chat requests. */
 export type OpenQueueWorkers = (shard: number) => InferenceWorker[];
 
 /** Shards are added while the process runs; its interactive concurrency is divided among all of them. */

@@ -9,7 +9,7 @@ import { isOutOfMemory } from '../../shared/redis/memory-watch.ts';
 import { isRefusal } from '../../shared/redis/scripts.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
 
-/** Name of the jobs that a worker sends through its own queue. */
+/** A worker sends jobs of this name through its own queue. */
 export const CANARY = 'canary';
 
 export interface CanaryDeps {
@@ -20,9 +20,7 @@ export interface CanaryDeps {
   onPaused: () => void;
 }
 
-/**
- * Sends a job through the queue now and then: `isRunning()` is true even on a worker that is stuck. Returns what ends it.
- */
+/** Sends a job through the queue now and then, as `isRunning()` is true even on a stuck worker. Returns its end. */
 export function startCanary({ queue, workerId, everyMs, onPaused }: CanaryDeps): () => void {
   let sent = 0;
   let isSending = false;
@@ -55,11 +53,9 @@ export function startCanary({ queue, workerId, everyMs, onPaused }: CanaryDeps):
 }
 
 /**
- * The way of one worker to MongoDB. A worker that alone cannot reach MongoDB is cut off: it takes no jobs and leads nothing, as
- * others can. Where nobody reaches MongoDB, nobody is cut off, and all go on as they can.
- *
- * Every worker pings MongoDB, and writes its name into Redis where it got an answer. The name of another worker means that
- * MongoDB is there.
+ * Watches a worker's way to MongoDB. One that alone cannot reach MongoDB is cut off: it takes no jobs and leads
+ * nothing, as others can. Where nobody reaches it, all go on as they can. Every worker pings MongoDB, and writes its
+ * name into Redis on an answer: the name of another worker means that MongoDB is there.
  */
 export type MongoPath = ReturnType<typeof watchMongoPath>;
 
@@ -93,7 +89,6 @@ export function watchMongoPath({ ping, redis, keyspace, workerId, random, log }:
     return reachedBy !== null && reachedBy !== workerId;
   }
 
-  /** Resolves with the pause until the next look. */
   async function look(): Promise<number> {
     const isReached = await inTime(ping(), PING_MS).then(
       () => true,
@@ -121,7 +116,6 @@ export function watchMongoPath({ ping, redis, keyspace, workerId, random, log }:
     isCutOff: (): boolean => isCutOff,
     /** False while this worker is cut off, and for 10 to 30 s after: a path that comes and goes must not lead. */
     mayLead: (): boolean => performance.now() >= leadsFrom,
-    /** Called when this worker is cut off. */
     onCutOff: (listener: () => void): void => void listeners.push(listener),
     stop: looking.stop,
   };
@@ -131,9 +125,9 @@ const REST_MS = 1_000;
 const NEVER_CUT_OFF = { isCutOff: () => false, onCutOff: () => undefined };
 
 /**
- * Pauses a worker for a second when Redis is too full to hand out a job, or takes no writes. Otherwise BullMQ would
- * retry some hundred times per second and report each failure. So it does while this process is cut off from MongoDB, and
- * others take the jobs, but for one that BullMQ waits for at that moment. Running jobs continue meanwhile.
+ * Pauses a worker for a second when Redis is too full to hand out a job, or takes no writes: BullMQ would retry some
+ * hundred times per second and report each failure. It does so, too, while this process is cut off from MongoDB and
+ * others take the jobs, but for one that BullMQ waits for at that moment. Running jobs continue.
  */
 export function pauseWhenUnable(worker: Worker, path: Pick<MongoPath, 'isCutOff' | 'onCutOff'> = NEVER_CUT_OFF): void {
   let timer: NodeJS.Timeout | undefined;
@@ -163,10 +157,8 @@ export function pauseWhenUnable(worker: Worker, path: Pick<MongoPath, 'isCutOff'
   path.onCutOff(() => void pausePolling());
 }
 
-/** The weight of the latest request in the mean. */
 const MEAN_WEIGHT = 0.05;
 
-/** The load of a worker's queue, measured from when its jobs begin and end. */
 export function createWorkMeter() {
   let lastWorkAt = performance.now();
   let lastRequestAt = -Infinity;
@@ -181,7 +173,7 @@ export function createWorkMeter() {
     note(): void {
       lastWorkAt = performance.now();
     },
-    /** A request begins; returns its start time, to be passed to `end`. */
+    /** Returns the start time, to be passed to `end`. */
     begin(): number {
       const startedAt = performance.now();
       running += 1;

@@ -38,7 +38,6 @@ export function openSettlement(
       }),
       drift: createLastDrift(redis, keyspace),
     }),
-    /** Reports how far the settlement of a shard is behind. */
     async measureOutbox(shard: number): Promise<void> {
       events.emit('settlement.waiting', shard, await outbox.backlog(shard));
     },

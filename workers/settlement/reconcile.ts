@@ -15,10 +15,7 @@ export interface ReconcileDeps {
   log: Logger;
 }
 
-/**
- * The differences found, as absolute sums over the tenants, in micro-credits unless the name says tokens or requests.
- * All 0: ledger, account, usage and Redis agree.
- */
+/** Absolute sums over the tenants, in micro-credits unless the name says tokens or requests. All 0: the books agree. */
 export interface Drift {
   /** Account against the sum of the ledger. */
   balance: number;
@@ -53,9 +50,8 @@ interface ReconcileOptions {
 
 export type Reconciler = ReturnType<typeof createReconciler>;
 
-/** Tenants that one script call covers. */
 const TENANTS_AT_ONCE = 50;
-/** This many failures in a row cannot be due to the tenants, so the shard is left until its next turn. */
+/** A shard is left until its next turn after this many failures in a row, which cannot be due to its tenants. */
 const FAILURES_IN_A_ROW_MAX = 10;
 /** While more records than this wait, nothing counts as lost, because most pending charges are among them. */
 const OUTBOX_READ_MAX = 20_000;
@@ -73,8 +69,8 @@ function addDrift(sum: Drift, more: Drift): void {
 }
 
 /**
- * Finds the lost ones among finished requests that the ledger does not know. The order of reading matters: a charge
- * moves from the outbox to the ledger, so one found in neither, when read in this order, is lost.
+ * Finds lost charges. The order of reading matters: a charge moves from the outbox to the ledger, so one found in
+ * neither, when read in this order, is lost.
  */
 async function lostOf(
   { audit, books }: ReconcileDeps,

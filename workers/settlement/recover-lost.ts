@@ -13,13 +13,12 @@ import type { ConcludeIntent, RecoverRequest, RecoveryParts } from '../../shared
 import type { RequestPresence } from '../../shared/requests/rollback.ts';
 
 export interface RecoverLost {
-  /** Looks after the due requests of a shard. Waits for a round of the shard that is already running. */
+  /** Waits for a round of the shard that is already running. */
   round(shard: number): Promise<void>;
   /**
-   * Makes a request due for the next round if it has an intent, which stays until the request is brought back and has
-   * ended. False: there is no intent, because nobody was promised that the request survives or because a round has
-   * concluded it. Whether the intent is due does not tell: after a failed round it is due later, and this clock differs
-   * from Redis's. Safe to repeat.
+   * Makes a request due for the next round if it has an intent, which stays until the request is back and has ended.
+   * False: it has none, because nobody was promised that it survives or a round has concluded it. Whether the intent is
+   * due does not tell: a failed round delays it, and this clock differs from Redis's. Safe to repeat.
    */
   makeDue(request: Pick<DueIntent, 'requestId' | 'tenantId'>): Promise<boolean>;
 }
@@ -36,13 +35,12 @@ interface RecoverLostDeps {
   log: Logger;
 }
 
-/** How many requests are looked up at once. */
 const BATCH = 500;
 /** Batches in one round; the next one follows soon. */
 const BATCHES_MAX = 10;
-/** How soon a request is due again if it is running or waiting, or could not be brought back. */
+/** A request is due again after this time if it is running or waiting, or could not be brought back. */
 const LOOK_AGAIN_MS = 10_000;
-/** A refund waits so long for its charge, and is due again so much later. */
+/** A refund waits so long for its charge; then it is due again after REFUND_AGAIN_MS. */
 const REFUND_MS = 30_000;
 const REFUND_AGAIN_MS = 60_000;
 
@@ -69,8 +67,8 @@ async function recoverOne(
 }
 
 /**
- * The ended requests of which MongoDB has the answer, or need not have it: their intents have no more use. Of one that was
- * run again, the answer may be that of the run before.
+ * Finds the ended requests whose intents have no more use: MongoDB has the answer, or need not have it. The answer of
+ * one that was run again may be that of the run before.
  */
 async function withoutMore({ answers }: RecoverLostDeps, ended: readonly DueIntent[]): Promise<ReadonlySet<string>> {
   const idsOf = (some: readonly DueIntent[]) => some.map(({ requestId }) => requestId);
@@ -101,7 +99,7 @@ async function takeBack(
 function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
   const { intents, presence, clock } = deps;
 
-  /** Looks after one batch of due requests. Returns how many there were. */
+  /** Returns how many due requests there were. */
   async function lookAfter(shard: number): Promise<number> {
     const rows = await intents.due(shard, clock.now(), BATCH);
     for (const row of rows) await takeBack(deps, shard, row);

@@ -1,20 +1,19 @@
 /**
  * The door of settlement: moves charges from Redis into the ledger, each exactly once.
  *
- * - `finish` puts a settlement record into the shard's outbox. The worker that leads the shard, by a lease of 5 s,
- *   reads up to 300 and books them in one transaction: entries, balances and usage. It leaves out what the
- *   ledger knows, and an entry's id is made of the request's, so MongoDB refuses a second one.
+ * - `finish` puts a settlement record into the shard's outbox. The shard's leader, by a lease of 5 s, books up to 300
+ *   in one transaction: entries, balances and usage. It leaves out those that the ledger knows, and an entry's id is
+ *   made of the request's, so MongoDB refuses a second one.
  * - The new books go to Redis, and the records are acknowledged. One whose charge is pending again, because Redis lost
  *   that book, stays and is booked once more.
- * - Every step may be repeated: two leaders at once, a record delivered twice, a death between two steps change
- *   nothing.
+ * - Every step may be repeated: two leaders, a second delivery or a death between two steps change nothing.
  * - While MongoDB is away, full or read-only, records wait, and the log and `parley_settlement_blocked_total` say so. A
- *   refused record is tried alone. After five refusals that are its own fault it becomes a dead letter, which is tried
- *   again every hour and on request.
+ *   refused record is tried alone; after five refusals that are its own fault it is a dead letter, tried again hourly
+ *   and on request.
  *
- * sweep.ts ends what nobody else ends, recover-lost.ts replays what Redis lost, and reconcile.ts compares everything
- * with the ledger, which is right (docs/decisions/0009-holds-and-ledger.md). `test/model` has the rules of the scripts
- * a second time, as pure transitions, and explores crashes, lost replies and double deliveries: change the model first.
+ * sweep.ts ends requests that nobody else ends, recover-lost.ts replays those that Redis lost, and reconcile.ts
+ * compares everything with the ledger, which is right (docs/decisions/0009-holds-and-ledger.md). `test/model` has the
+ * rules of the scripts as pure transitions, and explores crashes, lost replies and double deliveries: change it first.
  */
 import { RefusedError, UnbookableError } from '../../shared/mongo/accounts/settlement-repository.ts';
 import type { SettlementRepository } from '../../shared/mongo/accounts/settlement-repository.ts';
@@ -31,13 +30,11 @@ import type { TenantRepository } from '../../shared/mongo/tenants/tenant-reposit
 import { isBadKey } from '../../shared/redis/scripts.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
 
-/** Interval of reading a shard's unacknowledged entries again. */
 const RETRY_MS = 5_000;
 
 /**
- * When the settlement leader rereads a shard's unacknowledged outbox entries (a retry): those that this process or
- * an earlier leader has read, but whose booking failed or was interrupted. Between retries it reads only new
- * entries, so that a record that cannot be booked does not hold up the others.
+ * Decides when the leader rereads (retries) a shard's unacknowledged entries, whose booking failed or was interrupted,
+ * here or under an earlier leader. In between it reads only new ones, so that a bad record holds up no other.
  */
 type PendingRetries = ReturnType<typeof createPendingRetries>;
 
@@ -47,18 +44,18 @@ function createPendingRetries(clock: Clock) {
   const shardsWithBooked = new Set<number>();
   return {
     isDue: (shard: number): boolean => clock.now() - (retriedAt.get(shard) ?? -Infinity) >= RETRY_MS,
-    /** The next retry is due after RETRY_MS: no entry is left, or one that is left was just refused. */
+    /** Called when no entry is left, or one that is left was just refused. */
     postpone(shard: number): void {
       retriedAt.set(shard, clock.now());
     },
-    /** The next round begins with a retry: a booking was interrupted, or another process may have led meanwhile. */
+    /** Called when a booking was interrupted, or another process may have led meanwhile. */
     makeDue(shard: number): void {
       retriedAt.delete(shard);
     },
     recordBooked(shard: number): void {
       shardsWithBooked.add(shard);
     },
-    /** Whether a record was booked since the last call; called at each retry that finds entries. */
+    /** True if a record was booked since the last call; called at each retry that finds entries. */
     takeBooked: (shard: number): boolean => shardsWithBooked.delete(shard),
   };
 }
@@ -80,24 +77,23 @@ interface BookRecordsDeps {
 const TRIES_MAX = 5;
 
 /**
- * `areOthersBooked`: other records of the shard have been booked since the last retry that found entries. Only then
- * can a refusal without a known cause be put down to the record.
+ * True if other records of the shard were booked since the last retry that found entries: only then can a refusal
+ * without a known cause be put down to the record.
  */
 interface BookOptions {
   areOthersBooked: boolean;
 }
 
 /**
- * Books outbox entries of a shard and acknowledges them. A record that cannot be booked stays in the outbox until its
- * last try and then becomes a dead letter; an unreadable entry becomes one at once. Throws if a store is unavailable
- * (any error) or refuses everything (RefusedError); entries not booked by then stay in the outbox.
+ * Books outbox entries of a shard and acknowledges them. A record that cannot be booked becomes a dead letter after its
+ * last try, an unreadable entry at once. Throws if a store is unavailable (any error) or refuses everything
+ * (RefusedError); entries not booked by then stay in the outbox.
  */
 type BookRecords = (shard: number, entries: readonly OutboxEntry[], options: BookOptions) => Promise<void>;
 
 /**
- * A request that Redis had lost, and its worker has put back on the shard that its tenant has left meanwhile, is
- * charged here. Its tenant is served where MongoDB says, so the ledger balance goes there, too. A move that arrives
- * later reads the balance anew.
+ * Publishes the ledger balance where MongoDB says that the tenant is served: a request that Redis had lost may be put
+ * back, and charged here, on a shard that its tenant has left. A move that arrives later reads the balance anew.
  */
 async function publishElsewhere(
   { tenants, accounts }: BookRecordsDeps,
@@ -130,9 +126,7 @@ async function bookAll(deps: BookRecordsDeps, shard: number, entries: readonly R
   onBooked(entries.length);
 }
 
-/** Counts refusals, and makes dead letters of what cannot be booked. */
 function createRefusals({ outbox, pendingRetries, log }: BookRecordsDeps) {
-  /** Refusals so far, by outbox entry. */
   const refusals = new Map<string, number>();
 
   async function deadLetter(shard: number, entry: OutboxEntry): Promise<void> {
@@ -143,7 +137,7 @@ function createRefusals({ outbox, pendingRetries, log }: BookRecordsDeps) {
     await outbox.deadLetter(shard, entry);
   }
 
-  /** Counts a refusal of a record that was tried alone. The last one makes it a dead letter. */
+  /** The last refusal of a record that was tried alone makes it a dead letter. */
   async function refuse(shard: number, entry: ReadableEntry, error: unknown): Promise<void> {
     const { requestId, tenantId } = entry.record;
     pendingRetries.postpone(shard);
@@ -216,8 +210,8 @@ interface LoadBalanceDeps {
 }
 
 /**
- * Brings a ledger balance to a Redis that has lost it, before a request that runs is granted more (delivery-store.ts). Never
- * rejects: while MongoDB is away the request goes on, and the tenant's next admission or settlement brings it.
+ * Brings a ledger balance to a Redis that has lost it, before a running request is granted more (delivery-store.ts).
+ * Never rejects: while MongoDB is away the request goes on, and the next admission or settlement brings it.
  */
 export function createLoadBalance({ accounts, accountStore, log }: LoadBalanceDeps) {
   /** All that a tenant runs is put back at once. */
@@ -245,7 +239,6 @@ export function createLoadBalance({ accounts, accountStore, log }: LoadBalanceDe
 
 export interface SettleEvents {
   'settlement.booked': [records: number];
-  /** A round could not book the waiting records. */
   'settlement.blocked': [reason: BlockReason];
 }
 
@@ -255,20 +248,19 @@ export interface SettleDeps extends Omit<BookRecordsDeps, 'outbox' | 'pendingRet
   events: Emitter<SettleEvents>;
 }
 
-/** Why a round booked nothing: a store is unavailable, or every record is refused. */
+/** A store is unavailable, or every record is refused. */
 export type BlockReason = 'unavailable' | 'refused';
 
-/** The most entries that one round reads. */
 export const SETTLE_BATCH = 300;
 const TASK = 'settle';
-/** Interval of logging a lasting failure as an error. */
+/** A lasting failure is logged as an error this often. */
 const ALARM_MS = 30_000;
 
 export type Settler = ReturnType<typeof createSettler>;
 
-/** Alerts the operator. While settlement is blocked, no record becomes a dead letter. */
+/** While settlement is blocked, no record becomes a dead letter. */
 function createAlarm({ clock, events, log }: SettleDeps) {
-  /** When the alarm of a shard was last raised; no entry: settlement is not blocked there. */
+  /** A shard without an entry is not blocked. */
   const raisedAt = new Map<number, number>();
   return {
     raise(shard: number, error: unknown): void {
@@ -282,10 +274,6 @@ function createAlarm({ clock, events, log }: SettleDeps) {
   };
 }
 
-/**
- * Moves settlement records from the outbox into the ledger and the accounts, each exactly once, however often it is
- * delivered.
- */
 export function createSettler(deps: SettleDeps) {
   const { outbox, leases, clock, events } = deps;
   const pendingRetries = createPendingRetries(clock);
@@ -308,7 +296,7 @@ export function createSettler(deps: SettleDeps) {
   }
 
   return {
-    /** Books waiting records of one shard, if this process leads there. Returns the number of entries it read. */
+    /** Returns the number of entries it read; 0 where another process leads. */
     async settleShard(shard: number): Promise<number> {
       if (!(await leases.hold(shard, TASK))) {
         pendingRetries.makeDue(shard);

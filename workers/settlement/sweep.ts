@@ -1,12 +1,12 @@
 /**
- * Every 2 s the worker that leads a shard ends what nobody else ends: requests whose time in `inflight` is over.
+ * Every 2 s the worker that leads a shard ends requests whose time in `inflight` is over.
  *
  * - An admission that was not enqueued within 10 s is voided. A job that BullMQ still has is left to BullMQ.
  * - A request whose worker is gone is taken over under the next fence. One that is past its deadline, or has outlived
  *   three deliveries, is ended.
- * - A lease that lies more than a minute ahead, because a clock was put back, is cut to 10 s.
+ * - A lease more than a minute ahead, because a clock was put back, is cut to 10 s.
  *
- * Before that it goes through the intents in MongoDB (recover-lost.ts): those of ended requests are deleted, once
+ * Before that it goes through the intents in MongoDB (recover-lost.ts): those of ended requests are deleted once
  * MongoDB has their answers, and requests that Redis has lost are accepted again under their own ids. Failed ones stay
  * for a day, for a replay.
  */
@@ -27,11 +27,10 @@ export interface SweepDeps {
   requests: RequestStore;
   leases: LeaderLease;
   onEarlyEnd?: OnEarlyEnd | undefined;
-  /** Runs or ends the request; how does not matter here. */
   runPipeline: (handed: HandedRequest) => Promise<unknown>;
   /** Recovers what Redis has lost. Comes first, as the sweep ends requests without a body. */
   recoverLost: RecoverLost;
-  /** How long the end of a request is kept for its reader. */
+  /** The end of a request is kept this long for its reader. */
   retentionMs: number;
   /** The shard's Redis has just come back: leases have run out although their workers live. */
   hasReconnectedRecently: (shard: number) => boolean;
@@ -42,11 +41,10 @@ export interface SweepDeps {
 
 const TASK = 'sweep';
 const BATCH = 100;
-/** The most batches of one round. */
 const BATCHES_MAX = 50;
 const LOOK_AGAIN_MS = 5_000;
 const RECOVER_MS = 1_000;
-/** When a request is looked at again whose job waits in line. */
+/** A request whose job waits in line is looked at again after this time. */
 const WAITING_MS = 30_000;
 /** Requests that this process runs besides those of the queue. */
 const TAKEOVERS_MAX = 50;
@@ -58,7 +56,6 @@ export type Sweep = ReturnType<typeof createSweep>;
 /** The end of a request for which no text was generated that could be priced. */
 const ENDED = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0 } as const;
 
-/** One round of a shard's sweep. */
 interface Round {
   /** It has looked for requests that Redis has lost, in the intents of MongoDB. */
   hasLookedForLost: boolean;
@@ -80,16 +77,12 @@ async function endWithoutBody(deps: SweepDeps, shard: number, overdue: Overdue):
   await inflight.forget(shard, requestId);
 }
 
-/**
- * Whether the request may be brought back, because MongoDB may have its body. To end it now would leave a tombstone that
- * hides it from its caller and from replays.
- */
+/** True if MongoDB may have the body: an end would leave a tombstone that hides it from its caller and replays. */
 async function mayComeBack(deps: SweepDeps, overdue: Overdue, { hasLookedForLost }: Round): Promise<boolean> {
   const { recoverLost } = deps;
   return !hasLookedForLost || (await inTime(recoverLost.makeDue(overdue), RECOVER_MS).catch(() => true));
 }
 
-/** The requests that this process has taken over and runs. */
 function createTakeovers({ runPipeline, log }: SweepDeps) {
   const running = new Set<Promise<unknown>>();
 
@@ -107,7 +100,6 @@ function createTakeovers({ runPipeline, log }: SweepDeps) {
 
   return {
     start,
-    /** No more may be taken over. */
     isFull: (): boolean => running.size >= TAKEOVERS_MAX,
     async idle(): Promise<void> {
       await Promise.all(running);
@@ -120,7 +112,7 @@ function createSweepOne(deps: SweepDeps, takeovers: ReturnType<typeof createTake
   return async function sweepOne(shard: number, overdue: Overdue, round: Round): Promise<void> {
     const { requestId, state, sent, hasBody, remainingMs, jobPending } = overdue;
     if (state !== 'accepted' && state !== 'running') return inflight.forget(shard, requestId);
-    // BullMQ still has the job and hands it out again. If text was sent the sweep does not wait for that: the request can only
+    // BullMQ still has the job and hands it out again. A request of which text was sent is not left to it: it can only
     // be ended.
     if (jobPending && remainingMs > 0 && sent === 0 && !isExhausted()) {
       const pauseMs = state === 'accepted' ? WAITING_MS : LOOK_AGAIN_MS;
@@ -141,7 +133,7 @@ export function createSweep(deps: SweepDeps) {
   const takeovers = createTakeovers(deps);
   const sweepOne = createSweepOne(deps, takeovers);
 
-  /** A request that cannot be swept does not stop the others. Returns the number of failures. */
+  /** Returns the number of failures: a request that cannot be swept does not stop the others. */
   async function sweepAll(shard: number, batch: readonly Overdue[], round: Round): Promise<number> {
     let failures = 0;
     for (const overdue of batch) {
@@ -174,7 +166,6 @@ export function createSweep(deps: SweepDeps) {
         if (overdue.length < BATCH || failures > 0 || takeovers.isFull()) return;
       }
     },
-    /** Waits for the requests that were taken over. */
     idle: takeovers.idle,
     /** Gives up the lead, so that another process can sweep at once. */
     release: (shard: number): Promise<void> => leases.release(shard, TASK),

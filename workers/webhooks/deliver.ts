@@ -22,13 +22,10 @@ const RETRY_DELAYS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR
 
 const ATTEMPTS_MAX = RETRY_DELAYS_MS.length + 1;
 
-/** The largest fraction added to a delay, so that receivers that failed together are not retried together. */
+/** The largest part added to a delay, so that receivers that failed together are not retried together. */
 const JITTER = 0.1;
 
-/**
- * When a delivery is attempted again after `failed` failed attempts (from 1); milliseconds since the epoch. Undefined:
- * never. `chance` is at least 0 and below 1.
- */
+/** Milliseconds since the epoch; undefined: never. `failed` counts from 1, `chance` is at least 0 and below 1. */
 function nextAttemptAt(failed: number, now: number, chance: number): number | undefined {
   const delay = RETRY_DELAYS_MS[failed - 1];
   return delay === undefined ? undefined : now + Math.round(delay * (1 + JITTER * chance));
@@ -36,17 +33,15 @@ function nextAttemptAt(failed: number, now: number, chance: number): number | un
 
 const FAILING_MAX_MS = 5 * 24 * HOUR;
 
-/** A receiver for which no attempt has succeeded for some time. */
 interface FailingReceiver {
-  /** When the first of the failed attempts began; milliseconds since the epoch. */
+  /** The first of the failed attempts began then; milliseconds since the epoch. */
   failingSince: number;
-  /** Failed attempts since then. */
   failures: number;
 }
 
 /**
- * Whether a receiver has failed for so long that its webhook is disabled. At least as many attempts must have failed as
- * one delivery gets: if events are rare, two failures a week apart mean little.
+ * True once a webhook is to be disabled: its receiver has failed for long, and as many attempts as one delivery gets.
+ * If events are rare, two failures a week apart mean little.
  */
 function isGivenUp({ failingSince, failures }: FailingReceiver, now: number): boolean {
   return now - failingSince >= FAILING_MAX_MS && failures >= ATTEMPTS_MAX;
@@ -58,7 +53,6 @@ export interface DeliverDeps {
   client: WebhookClient;
   cipher: CredentialCipher;
   events: EventSink;
-  /** Announces to every process that a tenant's webhooks have changed. */
   announce: (tenantId: string) => Promise<void>;
   /** At least 0 and below 1. */
   random: () => number;
@@ -69,13 +63,12 @@ export interface DeliverDeps {
 
 /** Longer than an attempt can take: a worker that has not recorded its attempt by then is dead. */
 const LEASE_MS = 30_000;
-/** A receiver that takes longer is slow. */
 const SLOW_MS = 3_000;
 const GONE = 410;
 
 /**
  * Attempts the next due delivery of a webhook. `none`: nothing is due, or the webhook is gone or disabled; `failed` and
- * `slow` say that its receiver keeps others waiting.
+ * `slow`: its receiver keeps others waiting.
  */
 export type DeliverNext = (tenantId: string, webhookId: string) => Promise<'none' | 'done' | 'slow' | 'failed'>;
 
@@ -144,7 +137,7 @@ async function sendDelivery(
   return client.send(webhook.url, headers, event.bodyJson);
 }
 
-/** Records in the row what an attempt shows about the receiver. Disables a webhook that has failed for too long. */
+/** Disables a webhook that has failed for too long. */
 async function recordHealth(
   deps: DeliverDeps,
   webhook: WebhookRow,

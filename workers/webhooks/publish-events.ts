@@ -25,8 +25,8 @@ const NOTICES_TASK = 'notices';
 const AT_ONCE = 200;
 
 /**
- * Publishes to webhooks the events of a shard's requests that do not come from bookings. A notice is removed only once
- * it is published, so no worker's death loses it; a notice published twice is still one event.
+ * Publishes events of requests that do not come from bookings. A notice is removed only once it is published, so no
+ * worker's death loses it; published twice it is still one event.
  */
 export function createPublishNotices({ notices, leases, publish }: PublishNoticesDeps) {
   return async (shard: number): Promise<void> => {
@@ -53,7 +53,7 @@ const EXPIRING_KEYS_TASK = 'expiring-keys';
 const EVERY_MS = 10 * 60_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** If a key's expiry is changed, it is announced again. */
+/** A key whose expiry is changed is announced again. */
 function toEvent({ _id, tenantId, mode, name, expiresAt }: KeyRow & { expiresAt: number }, now: number): WebhookEvent {
   const days = expiresAt - now <= DAY_MS ? 1 : 7;
   return {

@@ -35,8 +35,8 @@ const TURN_MS = 20_000;
 const PLACES_PER_TENANT = 16;
 
 /**
- * A webhook whose receiver fails or is slow is handed on to the queue `webhooks-slow`, so that it holds nobody else up; so is
- * one whose tenant has all its places taken. If they are taken there, too, the job ends, and the sweep queues it again.
+ * A webhook whose receiver fails or is slow, or whose tenant has all its places taken, goes on to `webhooks-slow`,
+ * where it holds nobody up. If they are taken there, too, the job ends, and the sweep queues it again.
  */
 export function createServeWebhook(deps: ServeWebhookDeps) {
   const { webhooks, queue, deliverNext, clock, stopping } = deps;
@@ -56,7 +56,6 @@ export function createServeWebhook(deps: ServeWebhookDeps) {
     await Promise.all(Array.from({ length: PARALLEL }, deliverAll));
   }
 
-  /** Delivers what is due for one webhook. */
   async function serve(name: WebhookQueueName, job: WebhookJob): Promise<void> {
     const { tenantId, webhookId } = job;
     const places = taken[name];
@@ -88,14 +87,13 @@ export function createServeWebhook(deps: ServeWebhookDeps) {
   };
 }
 
-/** How often a worker asks whether it is its turn to look for expiring keys. */
+/** A worker asks this often whether it is its turn to look for expiring keys. */
 const KEYS_LOOK_MS = 30_000;
 /** An attempt that has begun takes up to 15 s, and is then written down. */
 const ATTEMPT_MS = 17_000;
 /** For what closes once no attempt is under way. */
 const CLOSING_MS = 5_000;
 
-/** Opens what a worker needs for webhooks and starts it: events of requests, deliveries, their sweep, expiring keys. */
 export async function startWebhooks(
   parts: WorkerParts,
   recorder: QueueRecorder,
@@ -137,14 +135,13 @@ export async function startWebhooks(
 
 interface ClosingParts {
   stopping: AbortController;
-  /** Waits for the attempts that are under way. */
   ended: () => Promise<void>;
   close: () => Promise<unknown>;
 }
 
 /**
- * An attempt that is cut before it is written down is made again: the receiver gets its event twice. So attempts have the
- * time that they may take, beside what all steps share. Where no attempt is under way, a store that is away costs nothing here.
+ * Gives attempts the time that they may take, beside what all steps share: one cut before it is written down is made
+ * again, and the receiver gets its event twice. Where none is under way, a store that is away costs nothing here.
  */
 export function deferClosing(closer: Closer, { stopping, ended, close }: ClosingParts): void {
   closer.defer('webhook deliveries', close, { limitMs: CLOSING_MS });

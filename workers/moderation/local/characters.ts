@@ -1,11 +1,10 @@
 import { resolveConfusablesTransformer, resolveLeetSpeakTransformer, toAsciiLowerCaseTransformer } from 'obscenity';
 
 /**
- * What a character can mean to the scanner: letters that it can be read as, the kind of gap that it can be, or both
- * (`$` ends a word and stands for an s). The tables of look-alikes come from the `obscenity` library. Its matcher is
- * not used, for three reasons: it runs one regular expression per phrase over the whole text (0.22 CPU-ms per 500
- * characters for its own 119 phrases, measured; one scan for all of ours takes 0.05), it cannot continue with the next
- * piece of a stream, and it takes one reading per character.
+ * Says what the scanner can read a character as: letters, a kind of gap, or both (`$` ends a word and stands for an s).
+ * The tables of look-alikes are those of the `obscenity` library. Its matcher is not used: it runs one regular
+ * expression per phrase over the whole text (0.22 CPU-ms per 500 characters for its 119 phrases, measured; one scan for
+ * all of ours takes 0.05), cannot continue with a stream's next piece, and takes one reading per character.
  */
 export interface CharacterClass {
   readonly gap: number;
@@ -23,7 +22,6 @@ export const ALPHABET_SIZE = 36;
 export const NO_GAP = 0;
 /** Punctuation inside a word or between two: `k.i.l.l`, `pipe-bomb`. */
 export const SOFT_GAP = 1;
-/** White space. */
 export const SPACE_GAP = 2;
 export const NEWLINE_GAP = 3;
 /** Ends a sentence when white space follows. */
@@ -37,7 +35,6 @@ export const INVISIBLE = 7;
 const UNCLASSIFIED = 0;
 /** Beyond this, Unicode has ideographs and tag characters, but nothing that looks like a letter. */
 const TABLE_SIZE = 0x2_0000;
-/** A gap, and nothing else. */
 const NOTHING: CharacterClass = { gap: SOFT_GAP, readings: [], plain: 0, sure: 0 };
 const TAG: CharacterClass = { ...NOTHING, gap: INVISIBLE };
 const LOWER_A = 97;
@@ -59,7 +56,6 @@ const STOPS = new Set(['.', '!', '?', '...', '。', '!!', '??', '?!', '!?']);
 const NO_READINGS: readonly number[] = [];
 const PICTOGRAPH = /\p{Extended_Pictographic}/u;
 
-/** The place of an ASCII letter or digit in the alphabet, or -1. */
 export function alphabetIndex(codePoint: number): number {
   if (codePoint >= LOWER_A && codePoint < LOWER_A + 26) return codePoint - LOWER_A;
   if (codePoint >= DIGIT_0 && codePoint < DIGIT_0 + 10) return codePoint - DIGIT_0 + 26;
@@ -73,7 +69,7 @@ const LETTER_I = alphabetIndex(0x69);
 const LETTER_L = alphabetIndex(0x6c);
 const PLAIN_I_AND_L = new Set(['i', 'l', 'L']);
 
-/** Classes by code point, determined on first sight and then kept: they never change. */
+/** Determines classes by code point on first sight, and keeps them: they never change. */
 export class CharacterTable {
   private readonly classes: CharacterClass[] = [NOTHING];
   private readonly indexOfKey = new Map<string, number>();

@@ -6,7 +6,7 @@ import { matchToken } from './match-token.ts';
 import type { PassedToken } from './match-token.ts';
 import { endsWord, isWhiteSpace, kindAt, standsAlone } from './word-ends.ts';
 
-/** Where reading stands in a text. docs/architecture/moderation.md explains the words that are used here. */
+/** The scanner's place in a text. docs/architecture/moderation.md explains the words that are used here. */
 export interface TextPlace {
   /** A word may begin here: the last character was a gap, or this is the beginning of the text. */
   inGap: boolean;
@@ -26,12 +26,9 @@ export interface TextPlace {
 const passed: PassedToken = { end: 0, lookedTo: 0, inGap: false, words: 0, mark: NO_GAP };
 
 /**
- * The fast way through most text: passes over characters in which no phrase is completed. May be called while the
- * scanner has no phrase open and is not within a word. It follows the phrases that begin in the text only as far as
- * needed to know that none ends.
- *
- * Stops before text it cannot judge. If phrases are open there, or one may end, it stops before their first word
- * instead, so that the scanner reads them from the beginning. Returns the number of characters passed, and updates
+ * Passes fast over characters in which no phrase is completed. May be called while the scanner has no phrase open and
+ * is not within a word. Stops before text it cannot judge; if phrases are open there, or one may end, before their
+ * first word, so that the scanner reads them from the beginning. Returns the number of characters passed, and updates
  * `place` exactly as the scanner would have.
  */
 export function skipFast(lexicon: Lexicon, place: TextPlace, units: Uint16Array, from: number, to: number): number {
@@ -126,7 +123,6 @@ function passWord(
     if (isDisguised || !endsWord(unitKinds, units, at, end)) return passOther(lexicon, place, units, at, to, state);
     word = trie.wordAt[node] ?? -1;
   }
-  // The rest of a word that is in no phrase.
   while (end < to && kindAt(unitKinds, units, end) <= LETTER) end += 1;
   passed.end = end;
   passed.inGap = false;
@@ -146,7 +142,7 @@ function passOther(
   to: number,
   before: number,
 ): number {
-  // Each character is looked at only once, or a very long token would be looked at again for each of its characters.
+  // A very long token would otherwise be looked at again for each of its characters.
   if (at < place.lookedTo) return MAY_END;
   if (!matchToken(lexicon, units, at, to, before !== NONE_OPEN, passed)) {
     place.lookedTo = passed.lookedTo;

@@ -94,7 +94,6 @@ export interface Lexicon {
   readonly unitKinds: Uint8Array;
   readonly trie: WordTrie;
   readonly phrases: PhraseSets<PhraseGroup>;
-  /** The steps that texts have taken through the phrases. */
   readonly openPhrases: OpenPhrases;
 }
 
@@ -115,10 +114,7 @@ export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon
   return lexicon;
 }
 
-/**
- * Notes the kind of a character, unless it takes two units. A letter has the same kind with and without an accent,
- * because both have one class.
- */
+/** Notes the kind of a character of one unit. With and without an accent a letter has one class, and so one kind. */
 export function learnUnit({ unitKinds }: Lexicon, codePoint: number, character: CharacterClass): void {
   // Half a character is a gap on its own, but may be a letter together with its other half.
   const isHalf = codePoint >= 0xd800 && codePoint < 0xe000;

@@ -11,13 +11,13 @@ export interface LocalModerator extends Moderator {
   openScanner(listener: MatchListener): TextScanner;
 }
 
-/** How many characters are scanned before other work of the process gets its turn: a few milliseconds at worst. */
+/** Characters scanned before other work of the process gets its turn: a few milliseconds at worst. */
 const CHARACTERS_PER_TURN = 32_000;
 
 /** Compiled on first use, from the lists alone, so all moderators of a process can share it. */
 let compiled: Lexicon | undefined;
 
-/** Compiles the phrase lists; one per process serves all tenants. */
+/** One moderator per process serves all tenants. */
 export function createLocalModerator(): LocalModerator {
   compiled ??= compileLexicon(readPhraseLists());
   const lexicon = compiled;

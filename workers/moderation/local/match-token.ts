@@ -3,21 +3,21 @@ import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
 import { isPlainWordBehind, isWhiteSpace } from './word-ends.ts';
 
-/** `matchToken` found this out about a token, the text between two pieces of white space. */
+/** The findings of `matchToken` about a token, the text between two pieces of white space. */
 export interface PassedToken {
-  /** Where the white space after the token begins. If only a part could be passed over: its end, after a gap. */
+  /** The white space after the token begins here. If only a part could be passed over: its end, after a gap. */
   end: number;
-  /** How far the token was looked at. */
+  /** The token was looked at up to here. */
   lookedTo: number;
   /** Its last character may be a gap, so a word may begin after it. */
   inGap: boolean;
-  /** How many words it has, counting only letters that cannot be gaps. */
+  /** Counts only letters that cannot be gaps. */
   words: number;
   /** The last stop or colon after its last letter; NO_GAP: there is none. */
   mark: number;
 }
 
-/** How many nodes of the trie are followed at once. Only text made up to be slow has more. */
+/** Nodes of the trie followed at once. Only text made up to be slow has more. */
 const NODES_MAX = 24;
 /** Two lists of nodes, used in turn for the nodes before and after a character. Shared by all calls, so none is allocated. */
 const before = new Uint16Array(NODES_MAX + 1);
@@ -25,13 +25,12 @@ const after = new Uint16Array(NODES_MAX + 1);
 
 /**
  * Passes over a token if no phrase can begin with it, however its characters are read; if `isOpen` (a phrase is open),
- * only if it contains no word of any phrase. That holds for most numbers, and for most words with doubled letters or
- * dots in them. All readings are followed at once, more of them than the scanner follows, so the scanner would have
- * found nothing in the text passed over.
+ * only if it contains no word of any phrase. That holds for most numbers, and most words with doubled letters or dots
+ * in them. More readings are followed, all at once, than the scanner follows, so it would have found nothing here.
  *
  * The token begins at `from`, after a gap. `passed` receives the result. False: the scanner has to read the token, or
- * its end has not arrived yet; even then a first part of the token, up to `passed.end`, may be passed over. The caller
- * must not ask again at a place before `passed.lookedTo`, or a long token costs the square of its length.
+ * its end has not arrived yet; a first part, up to `passed.end`, may still be passed over. Asking again before
+ * `passed.lookedTo` would make a long token cost the square of its length.
  */
 export function matchToken(
   { unitKinds, characters, trie }: Lexicon,
@@ -102,9 +101,7 @@ export function matchToken(
   return false;
 }
 
-/**
- * Adds to `next`, which has `kept` nodes, where a letter leads from each node, and from the root if a word may begin.
- */
+/** Adds to `next` (`kept` nodes) where a letter leads from each node, and from the root if a word may begin. */
 function followAll(
   table: Uint16Array,
   letters: Uint8Array,
@@ -136,7 +133,7 @@ function add(nodes: Uint16Array, count: number, node: number): number {
   return count + 1;
 }
 
-/** Whether the token's words end at this white space. A word may continue after a single letter, as in «k i l l». */
+/** True if the token's words end at this white space: a word may continue after a single letter («k i l l»). */
 function endsThere(
   { firsts }: Lexicon['trie'],
   nodes: Uint16Array,

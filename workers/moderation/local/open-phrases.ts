@@ -3,7 +3,6 @@ import type { PhraseSet, PhraseSets } from './phrase-sets.ts';
 
 type Places = readonly PhraseSet<PhraseGroup>[];
 
-/** No phrase is open. */
 export const NONE_OPEN = 0;
 /** A phrase may end with this word, or more phrases are open than are followed here. */
 export const MAY_END = -1;
@@ -21,10 +20,9 @@ const STEP_COST = 40;
 const BUDGET_MAX = 400 * STEP_COST;
 
 /**
- * Which phrases are open after a row of plain words, without their positions: enough to know that none of them ends.
- * This is a finite automaton, built as texts need it: a state is a set of open phrases, and `step` is the transition by
- * a word. Both are computed once and kept. A state includes at least all phrases that a PhraseTracker would have open
- * after the same words.
+ * Knows which phrases are open after a row of plain words, without positions: enough to know that none ends. This is a
+ * finite automaton, built as texts need it: states are sets of open phrases, at least all that a PhraseTracker would
+ * have open, and `step` is the transition by a word.
  */
 export class OpenPhrases {
   private budget = BUDGET_MAX;
@@ -45,17 +43,16 @@ export class OpenPhrases {
   }
 
   /**
-   * Adds to the learning budget, as this many characters are about to be read. Learning a step costs more than reading
-   * it, and text made up to be slow has nothing but new ones. Because the budget grows with the text, learning cannot
-   * take much longer than reading.
+   * Adds to the learning budget for as many characters as are about to be read, so that learning takes little longer
+   * than reading. A step costs more to learn than to read, and text made up to be slow has nothing but new ones.
    */
   allowLearning(characters: number): void {
     this.budget = Math.min(BUDGET_MAX, this.budget + characters);
   }
 
   /**
-   * The state after a word; `word` below 0: a word that is in no phrase. After MAY_END the caller must stop and no
-   * longer use any earlier state, because the automaton may have been cleared for lack of room.
+   * `word` below 0: a word that is in no phrase. After MAY_END the caller must stop and no longer use any earlier
+   * state, because the automaton may have been cleared for lack of room.
    */
   step(state: number, word: number, opensSentence: boolean): number {
     const key = ((state << 18) | ((word & NO_WORD) << 2) | (opensSentence ? 2 : 0)) + 1;

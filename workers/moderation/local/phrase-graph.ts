@@ -1,14 +1,13 @@
 import type { Phrase, PhraseElement } from './phrase-syntax.ts';
 
 /**
- * The edges of a graph with numbered states, each with a value, in three arrays of numbers. Nearly all of the phrase
- * graph's 18,000 states have one edge: with maps and lists of their own they took 13 MB
- * (docs/benchmarks/performance-log.md).
+ * Keeps a graph's edges, each with a value, in three arrays of numbers. Nearly all of the phrase graph's 18,000 states
+ * have one edge: with maps and lists of their own they took 13 MB (docs/benchmarks/performance-log.md).
  */
 class GraphEdges {
   /** Origin, target and value, one edge after the other. Empty once they are sorted. */
   private added: number[] = [];
-  /** Where the edges of each state begin; the last element is where all edges end. */
+  /** The edges of each state begin here; the last element is the end of all edges. */
   private starts = new Int32Array(1);
   private targets = new Int32Array(0);
   private values = new Int32Array(0);
@@ -51,7 +50,7 @@ class GraphEdges {
   }
 }
 
-/** Where a phrase continues after a word: a state, and how many words may be skipped before the next word. */
+/** A phrase continues after a word in this state, once at most `skips` words were skipped. */
 export interface PhraseStep {
   readonly state: number;
   readonly skips: number;
@@ -65,9 +64,9 @@ export interface PhraseEnd<Label> {
 
 type Steps = ReadonlyMap<number, readonly PhraseStep[]>;
 
-/** All phrases as one automaton over words. Phrases that begin with the same elements share their states. */
+/** Phrases that begin with the same elements share their states. */
 export class PhraseGraph<Label> {
-  /** The vocabulary; a word's index is its place here. */
+  /** A word's index is its place here. */
   readonly words: string[] = [];
   private readonly wordIndex = new Map<string, number>();
   private states = 0;
@@ -79,7 +78,7 @@ export class PhraseGraph<Label> {
   private readonly skipEdges = new GraphEdges();
   private readonly endsOf = new Map<number, PhraseEnd<Label>[]>();
   private readonly stepsOf: (Steps | undefined)[] = [];
-  /** Where phrases begin that may stand anywhere, and where those begin that may only open a sentence. */
+  /** Phrases that may stand anywhere begin in the first, those that may only open a sentence in the second. */
   readonly anywhere = this.addState();
   readonly sentenceStart = this.addState();
 
@@ -99,7 +98,6 @@ export class PhraseGraph<Label> {
     this.wordIndex.clear();
   }
 
-  /** Where each word leads from a state. */
   steps(state: number): Steps {
     const known = this.stepsOf[state];
     if (known !== undefined) return known;
@@ -109,7 +107,6 @@ export class PhraseGraph<Label> {
     return steps;
   }
 
-  /** The phrases that are complete in a state. */
   ends(state: number): readonly PhraseEnd<Label>[] {
     return this.reach(state).flatMap((reached) => this.endsOf.get(reached) ?? []);
   }

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { MODERATION_CATEGORIES } from '../moderator.ts';
 import type { ModerationCategory } from '../moderator.ts';
 
-/** Phrases that mean the same to moderation. */
 export interface PhraseGroup {
   /** Empty: the phrases are harmless, and a match is dropped if it lies within one of them and ends with it. */
   readonly categories: readonly ModerationCategory[];
@@ -20,7 +19,7 @@ export type PhraseLists = ReturnType<typeof readPhraseLists>;
 /** One file each in phrases/, in the order in which their groups are compiled. */
 const LISTS = ['hate', 'harassment', 'self-harm', 'sexual', 'violence', 'illicit-violent', 'illicit'];
 
-/** How certain a phrase is. The default threshold is 0.5, so mild phrases flag only for tenants who ask for it. */
+/** The default threshold is 0.5, so mild phrases flag only for tenants who ask for it. */
 const SCORES: Readonly<Record<string, number>> = { certain: 0.95, clear: 0.8, likely: 0.6, mild: 0.4 };
 
 /** Harmless but always flagged, so that an operator can test the whole path. */

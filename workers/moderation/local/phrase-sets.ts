@@ -7,7 +7,6 @@ export interface PhraseSet<Label> {
   readonly ends: readonly PhraseEnd<Label>[];
   /** False if nothing can follow. */
   readonly open: boolean;
-  /** Whether the set may skip a word. */
   readonly skips: boolean;
   /** Computed so far: the sets that words lead to, and the results of merging this set with others. */
   readonly next: Map<number, PhraseSet<Label> | null>;
@@ -19,8 +18,8 @@ export interface PhraseSet<Label> {
 const SETS_MAX = 10_000;
 
 /**
- * Turns the phrase graph into a deterministic one, where each word leads to one set, as far as texts need it: sets are
- * made on first use and kept. A scan then costs one map look-up per word, however many phrases begin alike.
+ * Turns the phrase graph into a deterministic one as far as texts need it: each word leads to one set, made on first
+ * use and kept. A scan costs one map look-up per word, however many phrases begin alike.
  */
 export class PhraseSets<Label> {
   private readonly graph: PhraseGraph<Label>;
@@ -34,7 +33,6 @@ export class PhraseSets<Label> {
     this.sentenceStart = this.startAt([graph.anywhere, graph.sentenceStart]);
   }
 
-  /** The set that phrases begin from. */
   start(opensSentence: boolean): PhraseSet<Label> {
     return opensSentence ? this.sentenceStart : this.anywhere;
   }
@@ -48,7 +46,6 @@ export class PhraseSets<Label> {
     return found;
   }
 
-  /** The set after a word that is not part of the phrase. */
   skip(from: PhraseSet<Label>): PhraseSet<Label> | undefined {
     if (!from.skips) return undefined;
     const left = from.steps.filter(({ skips }) => skips > 0);

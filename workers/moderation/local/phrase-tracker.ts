@@ -11,7 +11,6 @@ export interface PhraseThread {
   readonly end: PhraseEnd<PhraseGroup> | undefined;
 }
 
-/** A word that has been read: where it began, and the phrases that it may continue. */
 export interface WordReading {
   readonly start: number;
   readonly opensSentence: boolean;
@@ -94,7 +93,7 @@ export class PhraseTracker {
     this.waiting = NONE;
   }
 
-  /** Where the earliest phrase that may still be completed begins. */
+  /** The earliest phrase that may still be completed begins here. */
   heldFrom(): number {
     return Math.min(earliestStart(this.waiting), earliestStart(this.passing));
   }

@@ -19,22 +19,17 @@ interface WindowStep {
   readonly flagged?: ModerationVerdict;
 }
 
-/**
- * In UTF-16 units. Together with half a character that waits for its other half this is 64, the limit of
- * docs/spec.md#moderation.
- */
+/** UTF-16 units: with half a character that waits for its other half 64, the limit of docs/spec.md#moderation. */
 const REMEMBERED_MAX = 63;
 
-/** Text of an answer that has not been released. */
 function createHeldText() {
   let held = '';
-  /** Position of the first held unit in the answer. */
   let heldStart = 0;
   /** The first half of a character whose second half has not arrived yet; not part of `held`. */
   let halfCharacter = '';
 
   return {
-    /** Returns what of the answer is whole by now. */
+    /** Returns the part of the answer that is whole by now. */
     add(delta: string): string {
       const text = halfCharacter + delta;
       const whole = endsInHalfCharacter(text) ? text.length - 1 : text.length;
@@ -61,11 +56,9 @@ function createHeldText() {
 }
 
 /**
- * Holds back the tail of a streamed answer that may be the beginning of a flagged phrase, and nothing else.
- *
- * What is released and what is flagged does not depend on how the answer is cut into deltas. A delta takes time
- * proportional to its own length plus that of the held tail. A phrase longer than 64 units is still flagged, but its
- * beginning may have been released already.
+ * Holds back the tail of a streamed answer that may begin a flagged phrase, and nothing else. The result does not
+ * depend on how the answer is cut into deltas. A delta takes time proportional to its length plus the held tail's. A
+ * phrase longer than 64 units is still flagged, but its beginning may have been released already.
  */
 export function createPhraseWindow(moderator: LocalModerator, policy: ModerationPolicy = DEFAULT_MODERATION_POLICY) {
   const held = createHeldText();
@@ -94,7 +87,6 @@ export function createPhraseWindow(moderator: LocalModerator, policy: Moderation
       scanner.write(held.add(delta));
       return step(Math.max(scanner.heldFrom(), scanner.length - REMEMBERED_MAX));
     },
-    /** The answer is complete: releases or flags what was held back. */
     end(): WindowStep {
       if (over) return step(0);
       scanner.write(held.addHalf());
@@ -110,7 +102,6 @@ function splitsCharacter(text: string, index: number): boolean {
   return index > 0 && index < text.length && (text.codePointAt(index - 1) ?? 0) > 0xffff;
 }
 
-/** The window of the word lists: it decides at once, and holds back only what may be the beginning of a phrase. */
 export function openLocalWindow(
   moderator: LocalModerator,
   policy: ModerationPolicy | undefined,

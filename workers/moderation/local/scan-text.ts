@@ -2,7 +2,7 @@ import { unitsOf } from '../text-units.ts';
 import type { Lexicon } from './lexicon.ts';
 import { TextScanner, type MatchListener } from './text-scanner.ts';
 
-/** How much of a line is read at a time, in UTF-16 units. */
+/** UTF-16 units of a line that are read at a time. */
 const PIECE = 16_000;
 const BREAKS = ['\n', '\r', '\u2028', '\u2029'];
 const LINE_BREAKS = /[\n\r\u2028\u2029]/gu;
@@ -23,14 +23,13 @@ function findBreaks(text: string): (from: number) => number {
   };
 }
 
-/** Where the piece that begins at `from` ends: at the line's end, or between two characters. */
+/** Ends at the line's end, or between two characters. */
 function endOfPiece(text: string, from: number, lineEnd: number): number {
   const end = from + PIECE;
   if (end >= lineEnd) return lineEnd;
   return (text.codePointAt(end - 1) ?? 0) > 0xffff ? end - 1 : end;
 }
 
-/** The highest score of a category is its score. */
 export function addScores(scores: Record<string, number>, categories: readonly string[], score: number): void {
   for (const category of categories) scores[category] = Math.max(scores[category] ?? 0, score);
 }
@@ -49,11 +48,10 @@ function cutsPhrase(scanner: TextScanner, units: Uint16Array, text: string, at: 
 }
 
 /**
- * Scores a whole text, both as it is and with its line breaks as spaces: an empty line ends a sentence for the scanner,
- * but not for a model. Yields how many characters it has read, at most some thousands at a time.
- *
- * The two readings differ only at an empty line that comes while a phrase is open. So the second scanner, which is
- * rarely needed, reads from the beginning of that paragraph until no phrase is open any more.
+ * Scores a whole text, as it is and with its line breaks as spaces: an empty line ends a sentence for the scanner, but
+ * not for a model. Yields the number of characters read, some thousands at most. The readings differ only at an empty
+ * line while a phrase is open: a second scanner, rarely needed, then reads from the beginning of that paragraph until
+ * no phrase is open any more.
  */
 export function* scanText(lexicon: Lexicon, text: string, scores: Record<string, number>): Generator<number> {
   const listener: MatchListener = (match) => {
@@ -63,7 +61,6 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
   const units = unitsOf(text);
   const scanner = new TextScanner(lexicon, listener);
   let across: TextScanner | undefined;
-  /** Where the second scanner would start to read. */
   let paragraph = 0;
   let lastBreakEnd = -1;
 

@@ -4,7 +4,6 @@ import { earliestStart } from './phrase-tracker.ts';
 import type { PhraseThread, WordReading } from './phrase-tracker.ts';
 import type { WordTrie } from './lexicon.ts';
 
-/** Where a word may begin, and what it may continue. */
 export interface WordStart {
   readonly start: number;
   readonly opensSentence: boolean;
@@ -22,7 +21,6 @@ interface WordReader extends WordStart {
   broken: boolean;
   /** The gaps are white space, so they stand between all letters: `b o m b`. */
   spelled: boolean;
-  /** How many of the letters are guesses. */
   guessed: number;
   disguised: boolean;
 }
@@ -119,7 +117,7 @@ export class SpellingVariants {
     return any;
   }
 
-  /** Where the earliest phrase begins that a word being read may begin or continue. */
+  /** The earliest phrase that a word being read may begin or continue begins here. */
   heldFrom(): number {
     let earliest = Infinity;
     for (const { node, start, context } of this.active) {
@@ -214,9 +212,9 @@ export class SpellingVariants {
   }
 
   /**
-   * The index for a reader among the active ones; -1: there is no room. Of two readers at the same node only one is
-   * kept: the one that may continue a phrase, or else the later one, which holds back less. So there are never more
-   * readers than readings.
+   * Returns the index for a reader among the active ones; -1: there is no room. Of two at the same node one is kept:
+   * that which may continue a phrase, or else the later, which holds back less. So there are never more readers than
+   * readings.
    */
   private slotFor(from: WordStart, node: number, gap: number, spelled: boolean, disguised: boolean): number {
     const { active } = this;

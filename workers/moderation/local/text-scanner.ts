@@ -23,10 +23,9 @@ const SPACE = 0x20;
 export type MatchListener = (match: PhraseMatch, at: number) => boolean;
 
 /**
- * Reads a text once, character by character, and finds the phrases of a lexicon in it.
- *
- * The state is bounded, so time is linear in the text whatever it contains. A text may arrive in any pieces (cut
- * between code points): the matches are the same as for the whole. Positions count UTF-16 units from the beginning.
+ * Reads a text once, and finds the phrases of a lexicon in it. Its state is bounded, so time is linear in the text
+ * whatever it contains. A text may arrive in any pieces (cut between code points) with the same matches. Positions
+ * count UTF-16 units from the beginning.
  */
 export class TextScanner {
   private readonly lexicon: Lexicon;
@@ -70,8 +69,8 @@ export class TextScanner {
   }
 
   /**
-   * Reads the part of a text from one unit to another, cut between code points. The text that follows is read next, or
-   * other white space in place of white space.
+   * Reads the units from `from` to `to`, cut between code points. The text that follows is read next, or other white
+   * space in place of white space.
    */
   read(units: Uint16Array, from: number, to: number): void {
     const { characters, openPhrases } = this.lexicon;
@@ -101,22 +100,21 @@ export class TextScanner {
     }
   }
 
-  /** The text ends here, and with it the last word. */
   end(): void {
     if (this.stopped) return;
     this.completeWords();
     this.tracker.endSentence();
   }
 
-  /** No text before this position can be part of a match that is still to come. */
+  /** Text before this position cannot be part of a match that is still to come. */
   heldFrom(): number {
     return Math.min(this.position, this.readers.heldFrom(), this.tracker.heldFrom());
   }
 
   /**
-   * A shortcut, with the same result as reading the characters one by one: reads the beginning of a word as long as its
-   * letters are plain, each differs from the one before, and nothing else is being read. Then there is only one
-   * reading, which takes just a walk down the trie. Returns how many characters were read.
+   * Reads the beginning of a word, with the same result as one by one, while its letters are plain, each differs from
+   * the one before, and nothing else is being read: the one reading is a walk down the trie. Returns how many
+   * characters were read.
    */
   private readPlainWord(units: Uint16Array, index: number, to: number): number {
     const { unitKinds, trie } = this.lexicon;
@@ -152,7 +150,7 @@ export class TextScanner {
   }
 
   /**
-   * No word is being read, so letters mean nothing until the next gap; if that is a space, the word ends. Returns how
+   * Passes letters, which mean nothing until the next gap, as no word is being read; a space ends the word. Returns how
    * many characters were passed since `index`.
    */
   private passWord(units: Uint16Array, index: number, from: number, to: number): number {
@@ -210,7 +208,6 @@ export class TextScanner {
     this.beginWord();
   }
 
-  /** The first letter of a word has been read. */
   private beginWord(): void {
     this.tracker.beginWord();
     this.place.inGap = false;

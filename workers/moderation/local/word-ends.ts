@@ -2,7 +2,7 @@ import { NEWLINE_GAP, SPACE_GAP } from './characters.ts';
 import { GAPS, LETTER, READABLE, UNKNOWN } from './lexicon.ts';
 
 /**
- * Whether two adjacent letters or digits follow a gap, so that no word of single letters («k i l l») continues after
+ * True if two adjacent letters or digits follow a gap, so that no word of single letters («k i l l») continues after
  * it. False at the end of the text, where this cannot be known.
  */
 export function isPlainWordBehind(kinds: Uint8Array, units: Uint16Array, gap: number): boolean {
@@ -18,7 +18,7 @@ export function kindAt(kinds: Uint8Array, units: Uint16Array, at: number): numbe
   return kinds[units[at] ?? 0] ?? UNKNOWN;
 }
 
-/** Whether a plain word ends here: some words continue after a dot («k.i.l.l»), single letters after a space. */
+/** True if a plain word ends here: some words continue after a dot («k.i.l.l»), single letters after a space. */
 export function endsWord(kinds: Uint8Array, units: Uint16Array, start: number, end: number): boolean {
   if (end + 2 >= units.length) return false;
   const kind = kindAt(kinds, units, end);
@@ -26,7 +26,7 @@ export function endsWord(kinds: Uint8Array, units: Uint16Array, start: number, e
   return isWhiteSpace(kind) || (kind >= GAPS && kind < GAPS + READABLE && isWhiteSpace(kindAt(kinds, units, end + 1)));
 }
 
-/** A symbol that may be a letter, between spaces. No ASCII symbol is a word: it is only guessed to be a letter. */
+/** True of a symbol between spaces that may be a letter: no ASCII symbol is a word, only guessed to be a letter. */
 export function standsAlone(kinds: Uint8Array, units: Uint16Array, at: number): boolean {
   return (
     at + 3 < units.length &&
