@@ -15,8 +15,8 @@ import { createSettlementRepository } from './mongo/accounts/settlement-reposito
 import { putNewest } from './domain/bounded-map.ts';
 
 /**
- * Stands in front of whatever a request stores late: one that was accepted before its entity was deleted for compliance
- * stores nothing of it any more, and its charge carries the pseudonym. `seq`: place in the order of acceptance.
+ * Guards whatever a request stores late: one accepted before its entity was deleted for compliance stores nothing of
+ * it, and its charge carries the pseudonym. `seq`: place in the order of acceptance.
  */
 export type ErasureGate = ReturnType<typeof createErasureGate>;
 
@@ -37,7 +37,7 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
 
   return {
     isErased,
-    /** The place in the order of acceptance up to which the entity was erased; 0: it was not. */
+    /** The entity was erased up to this place in the order of acceptance; 0: it was not. */
     erasedSeq,
 
     /** The entity's id, or its pseudonym once it is erased. */
@@ -45,7 +45,6 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
       return (await isErased(space, entityId, seq)) ? pseudonyms.of(space.tenantId, entityId) : entityId;
     },
 
-    /** Settlement records with the pseudonyms of entities that are erased. */
     async pseudonymize(records: readonly SettlementRecord[]): Promise<SettlementRecord[]> {
       const ids = records.flatMap(({ tenantId, mode, entityId }) =>
         entityId === undefined ? [] : erasureIdsOf({ tenantId, mode }, pseudonyms.of(tenantId, entityId)),
@@ -64,7 +63,7 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
   };
 }
 
-/** Tells whether the entity or its history was deleted since that time. A request that was made before runs no more. */
+/** Tells whether the entity or its history was deleted since that time; earlier requests are not run. */
 export type IsDeletedSince = (space: Space, entityId: string | undefined, timeMs: number) => Promise<boolean>;
 
 export function createIsDeletedSince(mongo: MongoConnection, pseudonyms: Pseudonyms): IsDeletedSince {
@@ -76,20 +75,19 @@ export function createIsDeletedSince(mongo: MongoConnection, pseudonyms: Pseudon
   };
 }
 
-/** Books charges of erased entities under their pseudonyms. */
 function gateLedger(ledger: SettlementRepository, gate: ErasureGate): SettlementRepository {
   return { settle: async (records, now) => ledger.settle(await gate.pseudonymize(records), now) };
 }
 
-/** Rows whose marks are known, some hundred bytes each; then all are asked for again. */
+/** Some hundred bytes each. */
 const ROWS_MAX = 10_000;
 
 /**
  * Saves no turn of a request whose entity was erased after it was accepted.
  *
- * A deletion sets its mark before it deletes every row that is there. So a row that is written to by its own id says all
- * of the marks that come after it was found: where it is still there, the turn goes with it. Only the mark of an earlier
- * deletion, after which the entity was made anew, has to be asked for, and that never changes for the row.
+ * A deletion sets its mark, then deletes every row there is. So a row that is still there, written to by its own id,
+ * has no later mark: a later deletion takes the turn with it. Only the mark of a deletion before the entity was made
+ * anew has to be asked for, and that never changes for the row.
  */
 export function gateConversations(conversations: ConversationRepository, gate: ErasureGate): ConversationRepository {
   const erasedBefore = new Map<string, number>();
@@ -113,14 +111,13 @@ export function gateConversations(conversations: ConversationRepository, gate: E
       }
       if (await gate.isErased(space, entityId, turn.seq)) return;
       await conversations.saveTurn(space, entityId, turn, options);
-      // A deletion sets its mark before it deletes. Where it did both between the look above and the write, the write
-      // has brought the entity back.
+      // A deletion sets its mark before it deletes. If both came between the look above and the write, the write has
+      // brought the entity back.
       if (await gate.isErased(space, entityId, turn.seq)) await conversations.voidLater(space, entityId, turn, options);
     },
   };
 }
 
-/** Stores no answer of a request whose entity was erased after it was accepted. */
 export function gateAnswers(answers: AnswerRepository, gate: ErasureGate): AnswerRepository {
   return {
     ...answers,
@@ -128,7 +125,7 @@ export function gateAnswers(answers: AnswerRepository, gate: ErasureGate): Answe
       const isErased = () => gate.isErased(answer, answer.entityId, seqAt(Number(answer.fields['acceptedAt'])));
       if (await isErased()) return;
       await answers.store(answer);
-      // A deletion may have come between, and found nothing yet: as with the turn of a conversation.
+      // A deletion may have come between and found nothing, as with the turn of a conversation.
       if (await isErased()) await answers.remove(answer, answer.requestId, Number(answer.fields['finishedAt']));
     },
   };
@@ -136,7 +133,6 @@ export function gateAnswers(answers: AnswerRepository, gate: ErasureGate): Answe
 
 export type ErasureGatedStores = ReturnType<typeof withErasureGate>;
 
-/** The stores of what outlives a request; whatever they store of an entity passes the gate. */
 export function withErasureGate(mongo: MongoConnection, pseudonyms: Pseudonyms) {
   const erasures = createErasureRepository(mongo);
   const gate = createErasureGate({ erasures, pseudonyms });

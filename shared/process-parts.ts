@@ -17,7 +17,6 @@ import { watchMemory } from './redis/memory-watch.ts';
 import { openRedisReturn } from './redis/redis-return.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
-/** These a process has before it opens anything. */
 interface Beginning {
   config: Config;
   closer: Closer;
@@ -49,7 +48,6 @@ async function openRedisParts(kind: ProcessKind, beginning: Beginning, keyspace:
 /** A caller waits for the calls of an ingress. */
 const MONGO_CALL_MS = { api: 1_000, worker: 10_000 } as const;
 
-/** The parts that both processes begin with: their settings, their connections to both stores, and the routes in force. */
 export type ProcessParts = Awaited<ReturnType<typeof openProcessParts>>;
 
 /** `namespace` is for tests. */
@@ -87,7 +85,6 @@ export async function openProcessParts(
     mongo,
     pingMongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
     cipher,
-    /** Names of erased entities. */
     pseudonyms: createPseudonyms(await readPseudonymKey(mongo, cipher, config.credentials.key)),
     routing,
   };

@@ -6,7 +6,7 @@ import type { Config, Setting } from './settings.ts';
 
 const UNKNOWN = 'unknown';
 
-/** Which process asks: a worker needs no admin token, an ingress no worker port. */
+/** Some settings are read by one process only: a worker needs no admin token, an ingress no worker port. */
 export type ProcessKind = 'api' | 'worker';
 
 export class ConfigError extends Error {
@@ -21,10 +21,7 @@ export class ConfigError extends Error {
   }
 }
 
-/**
- * Checks the whole environment at once. An empty value counts as absent, as in a `.env` file.
- * Throws a ConfigError that lists every fault.
- */
+/** An empty value counts as absent, as in a `.env` file. Throws one ConfigError that lists every fault. */
 export function loadConfig(env: Record<string, string | undefined>, kind: ProcessKind): Readonly<Config> {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
   const { secrets, faults } = readSecretFiles(set);
@@ -45,7 +42,6 @@ export function loadConfig(env: Record<string, string | undefined>, kind: Proces
 const fileOf = (name: string): string => `${name}_FILE`;
 const secretNames = settingsList.filter(({ isSecret }) => isSecret).map(({ name }) => name);
 
-/** The secrets that stand in files. */
 function readSecretFiles(set: Record<string, string | undefined>) {
   const secrets: Record<string, string> = {};
   const faults: string[] = [];
@@ -76,7 +72,7 @@ function isWithin(one: string, other: string, edits: number): boolean {
 /** Names of few letters are near to those of other programs: HOME to HOST. */
 const SHORT = 8;
 
-/** A sentence for each name that is none of ours and looks like a misspelt one: its value holds for nothing. */
+/** One sentence for each unknown name that looks like a misspelt setting; its value is ignored. */
 export function adviceOnNames(env: Record<string, string | undefined>): string[] {
   const known = settingsList.map(({ name }) => name);
   const own = new Set([...known, ...secretNames.map(fileOf)]);
@@ -108,7 +104,7 @@ function freezeDeeply<Value extends object>(value: Value): Readonly<Value> {
   return Object.freeze(value);
 }
 
-/** Puts each value where its row stands; a setting that is absent is an absent key. */
+/** A setting that is absent is an absent key. */
 function nest(values: Record<string, unknown>): Config {
   const groups = Object.entries(settings as Record<string, Record<string, Setting>>).map(([group, rows]) => [
     group,
@@ -121,7 +117,7 @@ function nest(values: Record<string, unknown>): Config {
   return config;
 }
 
-/** The address with what belongs to it, which `parseRedisUrl` takes apart again: one text says how to reach all servers. */
+/** The address with all that `parseRedisUrl` takes apart again: one text says how to reach all servers. */
 function redisUrlOf(redis: Config['redis']): string {
   const asked = Object.entries({
     sentinel_username: redis.sentinelUsername,
@@ -136,7 +132,7 @@ function redisUrlOf(redis: Config['redis']): string {
   return `${redis.url}${mark}${new URLSearchParams(asked).toString()}`;
 }
 
-/** The environment of this process; the only place that reads it. */
+/** The only place that reads the environment of this process. */
 export const environment: Record<string, string | undefined> = process.env;
 
 function readVersion(): string {
@@ -146,5 +142,5 @@ function readVersion(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
-/** The version of this process and the commit that it was built from, as metrics, health, log and registry tell it. */
+/** Metrics, health, log and registry name this version and the commit it was built from. */
 export const BUILD = { version: readVersion(), commit: environment['REVISION'] ?? UNKNOWN } as const;

@@ -7,7 +7,7 @@ export type AdminRole = 'read' | 'write';
 
 /** A token of the administration. Two of one name overlap while one replaces the other. */
 export interface AdminToken {
-  /** The audit log names whoever changed something by it. */
+  /** The audit log names by it whoever changed something. */
   name: string;
   role: AdminRole;
   token: string;
@@ -28,7 +28,7 @@ function isStrong(token: string): boolean {
   return isVisible && token.length >= TOKEN_CHARACTERS_MIN && new Set(token).size >= DIFFERENT_CHARACTERS_MIN;
 }
 
-/** A token that nobody guesses: `openssl rand -hex 32` makes one. */
+/** `openssl rand -hex 32` makes such a token. */
 export const strongToken = Joi.string().custom((value: string, helpers) =>
   isStrong(value) ? value : helpers.error('token.weak'),
 );
@@ -68,7 +68,6 @@ export const SECRET_MESSAGES = {
   'key.length': '{{#label}} must be 32 bytes in base64; make one with: openssl rand -base64 32',
 };
 
-/** All tokens of the administration. */
 export function adminTokensOf({
   token: single,
   tokens,

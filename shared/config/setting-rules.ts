@@ -22,7 +22,7 @@ export const headerValue = Joi.string()
 
 const ROOTS = ['always_on', 'always_off', 'traceidratio'];
 
-/** Those of OpenTelemetry's samplers that need no other service. */
+/** OpenTelemetry's samplers that need no other service. */
 export const sampler = oneOf(...ROOTS, ...ROOTS.map((root) => `parentbased_${root}`));
 
 const OF_SENTINEL = '{{#label}} is of sentinels only: REDIS_URL must be redis+sentinel:// or rediss+sentinel://';
@@ -30,7 +30,7 @@ const OF_TLS = '{{#label}} is of TLS only: REDIS_URL must begin with rediss';
 
 const REDIS_SCHEMES = ['redis:', 'rediss:', 'redis+cluster:', 'redis+sentinel:', 'rediss+cluster:', 'rediss+sentinel:'];
 
-/** The addresses of its servers, each as a URL; `parseRedisUrl` takes the value apart in the same way. */
+/** `parseRedisUrl` takes the value apart in the same way. */
 function redisAddressesOf(value: string): string[] {
   const hosts = /^rediss?\+\w+:\/\/(?:[^@]*@)?([^/]*)/.exec(value)?.[1];
   return hosts === undefined ? [value] : hosts.split(',').map((host) => `redis://${host === '' ? ':' : host}`);
@@ -41,7 +41,7 @@ export const redisUrl = Joi.string().custom((value: string, helpers) => {
     return helpers.error('redis.url');
   if (/^rediss?\+sentinel:\/\/[^/]*\/?$/.test(value)) return helpers.error('redis.master');
   if (!redisAddressesOf(value).every((address) => URL.canParse(address))) return helpers.error('redis.address');
-  // The client would take database 0 for it, without a word.
+  // The client would silently take database 0 for it.
   const isDatabase = !/^rediss?:/.test(value) || /^\/?\d*$/.test(new URL(value).pathname);
   return isDatabase ? value : helpers.error('redis.database');
 });
@@ -61,7 +61,6 @@ export function withSentinel<Value>(schema: Joi.AnySchema<Value>): Joi.AnySchema
   });
 }
 
-/** A setting of connections to Redis over TLS. */
 export function withRedisTls<Value>(schema: Joi.AnySchema<Value>): Joi.AnySchema<Value> {
   const isEncrypted = Joi.string()
     .pattern(/^rediss[:+]/)
@@ -76,7 +75,6 @@ export const baseUrl = Joi.string().custom((value: string, helpers) => {
   return isPlain && ['http:', 'https:'].includes(url.protocol) ? value : helpers.error('base.url');
 });
 
-/** The parts of a list that is separated by commas. */
 export const partsOf = (list: string) =>
   list
     .split(',')
@@ -106,7 +104,6 @@ export function isOrigin(value: string): boolean {
   return /^https?:/.test(value) && URL.parse(value)?.origin === value;
 }
 
-/** The schema of the settings answers a value that breaks a rule with these. */
 export const RULE_MESSAGES = {
   'redis.url':
     '{{#label}} must be redis://, redis+cluster://h1:p1,h2:p2 or redis+sentinel://h1:p1,h2:p2/name, or one of them with rediss for TLS',

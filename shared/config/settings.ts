@@ -20,7 +20,7 @@ import {
   withSentinel,
 } from './setting-rules.ts';
 
-/** One variable of the environment. `Value` is what joi makes of it. */
+/** `Value` is what joi makes of the variable. */
 export interface Setting<Value = unknown> {
   name: string;
   readBy: string;
@@ -29,7 +29,7 @@ export interface Setting<Value = unknown> {
   without: string;
   /** Markdown: what the variable means. `npm run config-docs` writes it into the guide and `.env.example`. */
   text: string;
-  /** It may stand in a file instead, which `NAME_FILE` names, as Docker and the secret stores of clusters mount it. */
+  /** The value may stand in a file that `NAME_FILE` names, as Docker and the secret stores of clusters mount it. */
   isSecret: boolean;
 }
 
@@ -295,7 +295,7 @@ type ValuesOf<Group> = { [Key in Exclude<keyof Group, OptionalOf<Group>>]: Value
   [Key in OptionalOf<Group>]?: Exclude<ValueOf<Group[Key]>, undefined>;
 };
 
-/** The settings as the processes read them. Times end in their unit. */
+/** Times end in their unit. */
 export type Config = { [Group in keyof typeof settings]: ValuesOf<(typeof settings)[Group]> };
 
 export const settingsList: readonly Setting[] = Object.values<Record<string, Setting>>(settings).flatMap((group) =>

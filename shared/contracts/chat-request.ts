@@ -1,10 +1,10 @@
 import Joi from 'joi';
 
-/** The two model tiers of docs/spec.md#service. */
+/** docs/spec.md#service. */
 export const CHAT_TIERS = ['mobius', 'oloid'] as const;
-/** Those to which an administrator routes providers. */
+/** An administrator routes providers to these. */
 export const ROUTED_TIERS = [...CHAT_TIERS, 'embedding'] as const;
-/** The last one stands for verdicts of moderation, which no provider gives and nobody pays for. */
+/** `moderation` is for its verdicts, which no provider gives and nobody pays for. */
 export const TIERS = [...ROUTED_TIERS, 'moderation'] as const;
 export type RoutedTier = (typeof ROUTED_TIERS)[number];
 export type Tier = (typeof TIERS)[number];
@@ -15,9 +15,9 @@ export type Role = (typeof ROLES)[number];
 export interface ChatMessage {
   /** `tool` comes only from `POST /chat/completions`. */
   role: Role | 'tool';
-  /** The text of the message, '' where it has none. `textOf` (message-text.ts) has the rest of what a model reads. */
+  /** '' where the message has none. `textOf` (message-text.ts) has all else that a model reads. */
   content: string;
-  /** The message in OpenAI's form, only where it says more than role and text: parts, calls of tools, a name. */
+  /** OpenAI's form, only where it says more than role and text: parts, calls of tools, a name. */
   sent?: Readonly<Record<string, unknown>>;
 }
 
@@ -39,12 +39,12 @@ export type Capability = (typeof CAPABILITIES)[number];
 
 export const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
 
-/** Without them the caller would get another answer and not know it. */
+/** Without these fields the caller would get another answer and not know it. */
 export const DECISIVE_FIELDS = words(
   'logit_bias web_search_options structured_outputs grammar guided_json guided_regex guided_choice guided_grammar',
 );
 
-/** The JSON schema that an answer must fit (docs/spec.md#structured-output), as OpenAI's `json_schema` has it. */
+/** A JSON schema for the answer (docs/spec.md#structured-output), as OpenAI's `json_schema` has it. */
 export interface AnswerSchema {
   name: string;
   description?: string;
@@ -52,27 +52,25 @@ export interface AnswerSchema {
   strict: boolean;
 }
 
-/** The other things that are asked for over the path of a chat request; each message is one input. */
+/** Other tasks over the path of a chat request; each message is one input. */
 export type Task =
   | {
       kind: 'embedding';
       /** Of the vectors in the answer. */
       encoding: 'float' | 'base64';
       dimensions?: number;
-      /** Each input is a list of tokens as JSON, of the encoding cl100k_base, which the worker reads as text. */
+      /** Each input is JSON, a list of cl100k_base tokens, which the worker reads as text. */
       isTokens?: true;
     }
   | { kind: 'moderation' };
 
-/**
- * Of all vectors of an answer, as base64. It fits into one MongoDB document and holds 1,000 vectors of 1,536 dimensions.
- */
+/** Limits all vectors of an answer, as base64: it fits into one MongoDB document, 1,000 vectors of 1,536 dimensions. */
 export const VECTOR_BYTES_MAX = 10 * 1024 * 1024;
 
-/** The bytes of a vector as base64 of 32-bit floats, with the space in front of it. */
+/** Base64 of 32-bit floats, with the space in front of it. */
 export const bytesOfVector = (dimensions: number) => Math.ceil((dimensions * 4) / 3) * 4 + 1;
 
-/** A validated chat request, as it travels from the ingress to the worker. */
+/** Travels, validated, from the ingress to the worker. */
 export interface ChatRequest {
   messages: ChatMessage[];
   /** A tier, or a name that an administrator publishes. Absent: the tenant's default tier. */
@@ -93,11 +91,11 @@ export interface ChatRequest {
   /** The answer is JSON of this schema, which was checked at admission. */
   schema?: AnswerSchema;
   /**
-   * Fields of OpenAI's protocol, by their names on the wire: a provider of that protocol gets them as they came. Absent
-   * for callers of the other routes, who get only the text of an answer.
+   * Fields of OpenAI's protocol by their wire names: a provider of that protocol gets them unchanged. Absent for other
+   * routes' callers, who get only an answer's text.
    */
   passed?: Readonly<Record<string, unknown>>;
-  /** Capabilities that a target must have to serve the request. Absent: nothing beyond text. */
+  /** A target must have these to serve the request. Absent: nothing beyond text. */
   needs?: readonly Capability[];
 }
 
@@ -113,13 +111,13 @@ export const CHAT_LIMITS = {
   metadataDepthMax: 5,
   /** 100 messages of 16,000 code points, escaped. */
   bodyBytesMax: 20 * 1024 * 1024,
-  /** Of a request that MongoDB stores, whose documents have 16 MB. */
+  /** MongoDB's documents have 16 MB, and it stores such a request. */
   keptBytesMax: 15 * 1024 * 1024,
   /** A million small values would stop the process for seconds. */
   bodyValuesMax: 100_000,
 } as const;
 
-/** Would replace an object's prototype if a reader of the answer assigned it. Callers may use any other name. */
+/** An answer's reader that assigned it would replace an object's prototype. Callers may use any other name. */
 const POISONED_KEY = '__proto__';
 
 /** True when `text` has more than `max` code points. Counts only if the UTF-16 length does not settle it. */
@@ -131,7 +129,7 @@ function exceedsCodePoints(text: string, max: number): boolean {
   return count > max;
 }
 
-/** A text of at most `max` code points, which JSON Schema counts too; joi's own `max` counts UTF-16 units. */
+/** Counts code points, as JSON Schema does; joi's own `max` counts UTF-16 units. */
 export const textUpTo = (max: number) =>
   Joi.string()
     .custom((value: string, helpers) =>
@@ -140,21 +138,20 @@ export const textUpTo = (max: number) =>
     .meta({ maxLength: max });
 
 /**
- * For text that MongoDB keeps: in its UTF-8, every lone surrogate becomes the same replacement character. Two names
- * would become one, and other texts would come back different from what the response to their creation showed.
+ * For text in MongoDB, whose UTF-8 turns every lone surrogate into one replacement character: two names would become
+ * one, and texts would come back different from what the response to their creation showed.
  */
 const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
   value.isWellFormed() ? value : helpers.error('text.malformed');
 const WELL_FORMED_RULE = 'It must not have half a surrogate pair.';
 
-/** Text that is stored and later shown again. */
 export const storedText = (max: number) => textUpTo(max).custom(wellFormed).meta({ rule: WELL_FORMED_RULE });
 
 type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.infinite' | 'metadata.tooLarge' | undefined;
 
 /**
  * `room` counts down the values that can still fit, at one byte or more each, so a million values need not all be
- * visited. Recursion is safe here: it ends at `metadataDepthMax`.
+ * visited. Recursion ends at `metadataDepthMax`.
  */
 function faultOf(value: unknown, depth: number, room: { values: number }): MetadataFault {
   room.values -= 1;
@@ -195,7 +192,7 @@ const message = Joi.object({
   content: textUpTo(CHAT_LIMITS.contentMax).required(),
 }).unknown(true);
 
-/** The default of an omitted setting. It is only documented: validation converts nothing (parse.ts). */
+/** Only documented: validation converts nothing (parse.ts). */
 const unless = (value: unknown) => ({ default: value });
 
 const messagesSchema = Joi.array()
@@ -211,7 +208,7 @@ const maxTokensSchema = wholeNumberBetween(1, CHAT_LIMITS.maxTokensMax)
   .description('The most tokens that the answer may have.')
   .meta(unless(CHAT_LIMITS.maxTokensDefault));
 const contextTextSchema = textUpTo(CHAT_LIMITS.contextTextMax).allow('');
-/** `subject` and `grade` of an entity or a tenant. */
+/** `subject` and `grade` of entities and tenants. */
 export const storedContextSchema = storedText(CHAT_LIMITS.contextTextMax).allow('', null);
 export const entityIdSchema = storedText(CHAT_LIMITS.entityIdMax).description(
   "The caller's own id of the entity; with it the conversation is remembered.",
@@ -225,9 +222,9 @@ export const metadataSchema = Joi.object()
   .description("The caller's own data, returned as it was sent.");
 
 /**
- * Every field that all chat routes read, by its name in `ChatRequest`: bodies, schemas, `X-Ignored-Fields`, the fingerprint
- * of an Idempotency-Key and the export follow from it. A name that ends in `Json` holds the wire's object as JSON text.
- * A field of `ChatRequest` that is missing here does not compile.
+ * Every field that all chat routes read, by its name in `ChatRequest`; bodies, schemas, `X-Ignored-Fields`, the
+ * fingerprint of an Idempotency-Key and the export follow from it. A name ending in `Json` holds the wire's object as
+ * JSON text. A field of `ChatRequest` that is missing here does not compile.
  */
 const chatFields = {
   messages: { wire: 'messages', rule: messagesSchema },
@@ -251,7 +248,7 @@ type ChatFieldName = Exclude<keyof ChatRequest, 'passed' | 'schema' | 'task' | '
 /** Object.entries loses the names, which are those of `chatFields`. */
 export const CHAT_FIELDS = Object.entries(chatFields) as [ChatFieldName, { wire: keyof ChatBody; rule: Joi.Schema }][];
 
-/** The body of `POST /chat` and `POST /chat/stream` on the wire. */
+/** `POST /chat` and `POST /chat/stream` on the wire. */
 export type ChatBody = Pick<ChatRequest, 'messages'> & {
   [Name in Exclude<ChatFieldName, 'messages'> as (typeof chatFields)[Name]['wire']]?: Name extends `${string}Json`
     ? object
@@ -266,7 +263,7 @@ export const chatBodySchema = Joi.object<ChatBody>(chatRules).unknown(true).requ
 /** Beyond these bounds, JavaScript's numbers skip integers. */
 const SAFE_RULE = `{{#label}} must be between -${String(Number.MAX_SAFE_INTEGER)} and ${String(Number.MAX_SAFE_INTEGER)}`;
 
-/** Sentences for the schema's own error types and for those that joi words for programmers; joi has the rest. */
+/** Replaces what joi words for programmers, and words the schema's own error types. */
 export const CHAT_MESSAGES: Joi.LanguageMessages = {
   'number.unsafe': SAFE_RULE,
   'number.infinity': SAFE_RULE,

@@ -1,15 +1,13 @@
 import type { SearchedSpace } from './space.ts';
 
-/** Whom an export or a deletion covers: one entity, or everybody the tenant has talked to. */
 export type ComplianceScope = 'tenant' | 'entity';
 
-/** Whose data it is: that of one entity, or of everybody the tenant has talked to, in one mode or both. */
+/** The data of one entity, or of everybody the tenant has talked to, in one mode or both. */
 export interface ComplianceSubject extends SearchedSpace {
   /** Undefined: the whole tenant. */
   entityId?: string | undefined;
 }
 
-/** A subject's request as a store knows it. */
 export interface KnownRequest {
   requestId: string;
   /** The name of its Idempotency-Key. */
@@ -40,13 +38,10 @@ export const DELETION_STORES = [
 type DeletionStore = (typeof DELETION_STORES)[number];
 export type DeletionReport = Partial<Record<DeletionStore, number>>;
 
-/** One file of an export. */
 export interface ExportedFile {
   name: string;
-  /** Lines. */
   rows: number;
   bytes: number;
-  /** Hex. */
   sha256: string;
 }
 
@@ -57,7 +52,7 @@ export interface ExportManifest {
   scope: ComplianceScope;
   tenant_id: string;
   entity_id: string | null;
-  /** Unix seconds: when the export began to read. */
+  /** Unix seconds when the export began to read. */
   created_at: number;
   files: ExportedFile[];
 }

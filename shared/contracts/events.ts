@@ -4,8 +4,7 @@ import type { ErrorDetail } from '../errors/error-body.ts';
 import { unexpectedError } from '../errors/service-error.ts';
 import { isRecord } from './parse.ts';
 
-/** One provider call of a request, or a target that was skipped, for its timeline. Never any text. */
-/** A target of a request, as its trace names it. */
+/** For a request's timeline: one provider call, or a skipped target. Never any text. */
 export interface TracedRoute {
   provider: string;
   model: string;
@@ -15,11 +14,11 @@ export interface AttemptTrace extends TracedRoute {
   /** Milliseconds since the epoch. */
   startedAt: number;
   endedAt: number;
-  /** `ok`, why the call failed in an operator's words, or `breaker_open`: it was not made. */
+  /** `ok`, an operator's words for a failure, or `breaker_open`: the call was not made. */
   outcome: string;
 }
 
-/** Moderation's last verdict: first on the submitted messages, then on the answer. */
+/** The last verdict: first on the submitted messages, then on the answer. */
 export interface ModerationTrace {
   backend: string;
   /** `unavailable`: the backend gave no verdict, so the request was refused. */
@@ -27,16 +26,16 @@ export interface ModerationTrace {
   categories: string[];
 }
 
-/** The trace of a request by its worker, besides the times in its record. */
+/** Its worker's trace, besides the times in the request's record. */
 export interface RequestTrace {
   moderatedAt?: number;
   moderation?: ModerationTrace;
-  /** Why it failed, if no provider's failure is the cause. */
+  /** Set if no provider's failure is the cause. */
   reason?: 'no_provider_routed' | 'worker_died' | 'not_json';
   attempts: AttemptTrace[];
 }
 
-/** Why a request failed, for operators: its code, and what failed last, with the number of the provider call. */
+/** For operators: the code, and the last failure with the number of its provider call. */
 export function failureOf(code: ErrorCode, { reason, attempts }: RequestTrace): string {
   const index = attempts.findLastIndex(({ outcome }) => outcome !== 'ok');
   const failed = attempts[index];
@@ -48,7 +47,7 @@ export function failureOf(code: ErrorCode, { reason, attempts }: RequestTrace): 
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'cancelled', 'error'] as const;
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
-/** Kinds of tokens: the count that each is a part of, beside the others, its name in OpenAI's details of it, and our own. */
+/** Per kind: the count that it is a part of, its name in OpenAI's details, and our own. */
 export const TOKEN_KINDS = {
   cachedTokens: ['prompt', 'cached_tokens', 'cached'],
   cacheWriteTokens: ['prompt', 'cache_write_tokens', 'cache_write'],
@@ -57,13 +56,12 @@ export const TOKEN_KINDS = {
   completionAudioTokens: ['completion', 'audio_tokens', 'completion_audio'],
 } as const;
 export type TokenKind = keyof typeof TOKEN_KINDS;
-/** The name of a kind in settings and sums. */
+/** Its name in settings and sums. */
 export type KindName = (typeof TOKEN_KINDS)[TokenKind][2];
 export const KIND_NAMES = Object.keys(TOKEN_KINDS) as TokenKind[];
 /** Absent: none. */
 export type TokenKinds = Partial<Record<TokenKind, number>>;
 
-/** Those kinds that there are, in fields of a record. */
 export function kindsOf(counts: TokenKinds): TokenKinds {
   const kinds: TokenKinds = {};
   for (const name of KIND_NAMES) if ((counts[name] ?? 0) > 0) kinds[name] = counts[name] ?? 0;
@@ -73,11 +71,11 @@ export function kindsOf(counts: TokenKinds): TokenKinds {
 export interface Usage extends TokenKinds {
   promptTokens: number;
   completionTokens: number;
-  /** Counted by our own tokenizer because the provider did not say. */
+  /** Our own tokenizer counted, because the provider did not say. */
   estimated?: boolean;
 }
 
-/** A usage with as much of each kind as its counts have room for. */
+/** Keeps as much of each kind as its count has room for. */
 export function withKinds(usage: Usage, kinds: TokenKinds): Usage {
   const whole: Usage = { promptTokens: usage.promptTokens, completionTokens: usage.completionTokens };
   const left = { prompt: usage.promptTokens, completion: usage.completionTokens };
@@ -90,7 +88,7 @@ export function withKinds(usage: Usage, kinds: TokenKinds): Usage {
   return usage.estimated === undefined ? whole : { ...whole, estimated: usage.estimated };
 }
 
-/** The details of both counts, as OpenAI's API has them; a count without kinds has none. */
+/** OpenAI's details of both counts; a count without kinds has none. */
 function detailsOf(usage: Usage): Record<string, Record<string, number>> {
   const details: Record<string, Record<string, number>> = {};
   for (const [name, tokens] of Object.entries(kindsOf(usage))) {
@@ -100,10 +98,9 @@ function detailsOf(usage: Usage): Record<string, Record<string, number>> {
   return details;
 }
 
-/** The form of OpenAI's API, which tells the kinds of tokens apart. */
+/** OpenAI's form, which tells the kinds of tokens apart. */
 export const toDetailedUsage = (usage: Usage) => ({ ...toWireUsage(usage), ...detailsOf(usage) });
 
-/** The wire's form. */
 export function toWireUsage({ promptTokens, completionTokens }: Usage) {
   return {
     prompt_tokens: promptTokens,
@@ -112,7 +109,7 @@ export function toWireUsage({ promptTokens, completionTokens }: Usage) {
   };
 }
 
-/** The one event that ends a request. An `error` without any text before it is an HTTP status at the ingress. */
+/** The event that ends a request. An `error` without text before it is an HTTP status at the ingress. */
 export interface Terminal {
   finishReason: FinishReason;
   usage: Usage;
@@ -121,7 +118,7 @@ export interface Terminal {
   trace?: RequestTrace;
 }
 
-/** The end of a request that will not be answered: it was lost, or voided before it was queued. */
+/** For a request that will not be answered: it was lost, or voided before it was queued. */
 export const LOST: Terminal = {
   finishReason: 'error',
   usage: { promptTokens: 0, completionTokens: 0 },
@@ -132,19 +129,18 @@ export const LOST: Terminal = {
   },
 };
 
-/** The end of an answer that a fault of the service itself cuts short. */
+/** For an answer that a fault of the service itself cuts short. */
 export const FAULT: Terminal = {
   finishReason: 'error',
   usage: { promptTokens: 0, completionTokens: 0 },
   error: toErrorDetail(unexpectedError()),
 };
 
-/** An increment of an answer: a piece of its text, or a delta of another kind, which nothing may cut. */
+/** A piece of an answer's text, or a delta of another kind, which nothing may cut. */
 export type Increment = string | Delta;
 
 /** Tool calls, reasoning, a refusal: what an answer has beside plain text, on `POST /chat/completions` alone. */
 export interface Delta {
-  /** Its line in an entry. */
   line: string;
   /** The words in it, which are counted like text. */
   text: string;
@@ -152,10 +148,10 @@ export interface Delta {
   part: string;
 }
 
-/** Fields of a delta or a choice as OpenAI's protocol has them. */
+/** The form is OpenAI's, of deltas and choices. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Names of fields whose texts say nothing to a reader. */
+/** Their texts say nothing to a reader. */
 const SPEECHLESS: ReadonlySet<string> = new Set(['id', 'type', 'data', 'signature', 'format', 'encrypted_content']);
 
 function* textsIn(value: unknown): Iterable<string> {
@@ -165,7 +161,7 @@ function* textsIn(value: unknown): Iterable<string> {
     for (const [name, field] of Object.entries(value)) if (!SPEECHLESS.has(name)) yield* textsIn(field);
 }
 
-/** The texts of a delta: content, arguments and names of tools, reasoning, refusals. */
+/** Content, arguments and names of tools, reasoning, refusals. */
 function deltaText(fields: Fields): string {
   // Some servers say the same in two fields.
   return [...new Set(textsIn(fields))].join('\n');
@@ -183,26 +179,22 @@ export function toDelta(fields: Fields, choice?: Fields): Delta {
   return { line, text: deltaText(fields), part: partOf(fields) };
 }
 
-/** The words of an increment, which are moderated and counted. */
 export const wordsOf = (increment: Increment): string => (typeof increment === 'string' ? increment : increment.text);
 
-/** The text of an increment's line. */
 export function lineText(line: string): string {
   return line.startsWith('[') ? deltaText(fieldsOf(line)[0]) : (JSON.parse(line) as string);
 }
 
-/** The fields of the delta and of its choice. */
 export function fieldsOf(line: string): [Fields, Fields?] {
   // Written by `toDelta`, in this repository.
   return JSON.parse(line) as [Fields, Fields?];
 }
 
-/** Texts that a later delta repeats, where others continue: some servers name the tool with each piece of its arguments. */
+/** Some servers repeat these with each piece of a tool's arguments; other texts continue. */
 function isRepeated(name: string, before: string, later: string): boolean {
   return name === 'id' || name === 'type' || name === 'format' || (name === 'name' && before === later);
 }
 
-/** Adds what a later delta says to the fields so far, which are changed. */
 function joinFields(into: Record<string, unknown>, later: Fields): void {
   for (const [name, value] of Object.entries(later)) {
     const before = into[name];
@@ -235,7 +227,6 @@ export interface MergedAnswer {
   choice: Fields;
 }
 
-/** Merges an answer from the lines of its increments. */
 export function mergeAnswer(lines: readonly string[]): MergedAnswer {
   const merged: Record<string, unknown> = {};
   const choice: Record<string, unknown> = {};
@@ -259,38 +250,34 @@ export function mergeAnswer(lines: readonly string[]): MergedAnswer {
 
 /**
  * One entry of a request's stream: increments, then perhaps the end. Its payload has one line for each: text is a JSON
- * string, another delta an array of its fields and perhaps those of its choice, the end a JSON object. A reader tells them
- * apart by the first character and can forward an increment without decoding it. JSON text holds no raw line break, so
- * line breaks are safe separators.
+ * string, another delta an array of its fields and perhaps its choice's, the end an object. The first character tells
+ * them apart, so a reader forwards an increment without decoding it. Raw line breaks occur in no JSON text.
  */
 export interface StreamEntry {
   /** The sequence number of the entry's last event. */
   lastSeq: number;
-  /** Lines of increments. */
   deltas: string[];
   terminal?: Terminal;
-  /** Names the claim of the delivery that wrote it. Absent in restored answers, and if no delivery wrote the end. */
+  /** The claim of the delivery that wrote the entry. Absent in restored answers, and if no delivery wrote the end. */
   writer?: string;
 }
 
-/** A final chunk and `[DONE]`; an error ends the stream without `[DONE]` (docs/spec.md#stream-failure). */
+/** A final chunk and `[DONE]`; an error ends without `[DONE]` (docs/spec.md#stream-failure). */
 export function eventsOf(terminal: Terminal): number {
   return terminal.finishReason === 'error' ? 1 : 2;
 }
 
-/** The sequence number of the entry's first event. */
 export function firstSeqOf(entry: StreamEntry): number {
   return entry.lastSeq - entry.deltas.length - (entry.terminal === undefined ? 0 : eventsOf(entry.terminal)) + 1;
 }
 
-/** The payload of an entry. */
 export function encodeEntry(deltas: readonly Increment[], terminal?: Terminal): string {
   const lines = deltas.map((delta) => (typeof delta === 'string' ? JSON.stringify(delta) : delta.line));
   if (terminal !== undefined) lines.push(JSON.stringify(terminal));
   return lines.join('\n');
 }
 
-/** `head`: last sequence number and, perhaps, the writer of the entry (answers.lua). */
+/** `head`: last sequence number and, perhaps, writer (answers.lua). */
 export function decodeMessage(head: string, payload: string): StreamEntry {
   const [lastSeq, writer] = head.split(' ');
   const entry = decodeEntry(Number(lastSeq), payload);

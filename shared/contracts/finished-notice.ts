@@ -6,7 +6,7 @@ import type { FinishReason, Usage } from './events.ts';
 import type { ChatRoute } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
-/** The end of a request that is published to webhooks although nothing is booked: a failure, or flagged content. */
+/** Webhooks hear of such an end although nothing is booked: a failure, or flagged content. */
 export interface FinishedNotice {
   requestId: string;
   tenantId: string;

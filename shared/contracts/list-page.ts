@@ -10,7 +10,7 @@ const CURSOR_CHARACTERS_MAX = 256;
 
 export interface ListQuery {
   limit: number;
-  /** The id of the last row of the page before. */
+  /** The last row of the page before. */
   after?: string;
   /** By time of creation; `desc` is newest first. */
   order: 'asc' | 'desc';
@@ -24,7 +24,7 @@ export interface ListPage<Resource> {
   last_id: string | null;
 }
 
-/** However a rule is broken, the error is the one sentence that says what to send. */
+/** Every broken rule gets the one sentence that says what to send. */
 function sayAlways(sentence: string): Joi.LanguageMessages {
   return Object.fromEntries(
     ['string.base', 'string.empty', 'string.max', 'string.pattern.base', 'any.only'].map((type) => [
@@ -36,20 +36,19 @@ function sayAlways(sentence: string): Joi.LanguageMessages {
 
 const AFTER_RULE = 'must be the id of an item of this list';
 
-/** The form of an `after`; ids that callers choose may have any character. */
+/** Applies to `after`; ids that callers choose may have any character. */
 interface CursorRules {
   charactersMax: number;
   anyCharacter: boolean;
 }
 
-/** A list's parameters as their schema lets them through. */
 export interface ListParameters {
   limit?: string;
   after?: string;
   order?: ListQuery['order'];
 }
 
-/** The parameters of every list. Others are the endpoint's own. */
+/** An endpoint adds its own parameters. */
 export function createListQuerySchema({ charactersMax, anyCharacter }: CursorRules): Joi.ObjectSchema<ListParameters> {
   const after = Joi.string().max(charactersMax);
   return Joi.object<ListParameters, true>({
@@ -85,10 +84,10 @@ export function createListQueryReader(schema: Joi.ObjectSchema<ListParameters>) 
   };
 }
 
-/** Reads `limit`, `after` and `order` of a parsed query string; throws `invalid_request` that names the parameter. */
+/** Throws `invalid_request` that names the parameter. */
 export const parseListQuery = createListQueryReader(listQuerySchema);
 
-/** The error of a repository when `after` names nothing in the list. */
+/** For an `after` that names nothing in the list. */
 export function unknownCursor(): ServiceError {
   return new ServiceError('invalid_request', `\`after\` ${AFTER_RULE}.`, { param: 'after' });
 }
@@ -109,7 +108,7 @@ export function toListPage<Row, Resource extends { id: string }>(
   };
 }
 
-/** A page of a list that is complete in memory; `rows` are in the order of `asc`. */
+/** For a list that is complete in memory; `rows` are in the order of `asc`. */
 export function pageOf<Row>(rows: readonly Row[], query: ListQuery, idOf: (row: Row) => string): Row[] {
   const ordered = query.order === 'asc' ? [...rows] : rows.toReversed();
   if (query.after === undefined) return ordered.slice(0, query.limit + 1);

@@ -5,8 +5,8 @@ import type { ChatMessage, ChatRequest } from './chat-request.ts';
 import { isRecord } from './parse.ts';
 
 /**
- * The parts of a request that a model reads besides `content`: calls and definitions of tools as text, which moderation reads and
- * counts count, and images, files and sound, which count as tokens only.
+ * Parts that a model reads besides `content`: calls and definitions of tools, as text for moderation and counts;
+ * images, files and sound count as tokens only.
  */
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
@@ -14,13 +14,12 @@ const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? val
 const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 const isWords = (value: unknown) => isText(value) || (typeof value === 'object' && value !== null);
 
-/** Words in the fields of an object, also in those that this service does not know: a provider gets them all. */
+/** Includes fields that this service does not know: a provider gets them all. */
 function textsIn(value: unknown, unread: ReadonlySet<string> = new Set()): string[] {
   const fields = isRecord(value) ? Object.entries(value) : [];
   return fields.filter(([name, each]) => !unread.has(name) && isWords(each)).map(([, each]) => asText(each));
 }
 
-/** All text of a call of a tool, whatever its type is. */
 function textsOfCall(call: unknown): string[] {
   const { function: called, custom, ...others } = isRecord(call) ? call : {};
   return [called, custom, others].flatMap((each) => textsIn(each));
@@ -36,20 +35,19 @@ function textsOfPart(part: unknown): string[] {
   return [...textsIn(others, UNREAD_OF_PART), ...[image, sound, file].flatMap((each) => textsIn(each, DATA))];
 }
 
-/** All text of a message but its content: calls of tools, and whatever else it and its parts have, such as names. */
+/** Calls of tools, and whatever else the message and its parts have, such as names. */
 export function textsBesideContent({ sent }: ChatMessage): string[] {
   const inside = [...list(sent?.['tool_calls']).flatMap(textsOfCall), ...list(sent?.['content']).flatMap(textsOfPart)];
   return [...inside, ...textsIn(sent, UNREAD_OF_MESSAGE)];
 }
 
-/** The content with its parts of text as lines: models get parts that are sent apart so, or as `content` has them. */
+/** The content as lines: models get parts of text sent apart so, or as `content` has them. */
 export function linesOf({ content, sent }: ChatMessage): string {
   const parts = list(sent?.['content']).filter(isRecord);
   const texts = parts.map(({ text, refusal }) => text ?? refusal).filter(isText);
   return texts.length > 1 ? texts.join('\n') : content;
 }
 
-/** All text of a message. */
 export const textOf = (message: ChatMessage): string =>
   [message.content, ...textsBesideContent(message)].filter(isText).join('\n');
 
@@ -64,8 +62,8 @@ export function textsBeside({ passed = {}, schema }: Pick<ChatRequest, 'passed' 
 }
 
 /**
- * Tokens of an image that is seen once, small; and of each tile beside it, once the image fits into a square and its shorter
- * side is no longer than `SIDE_MAX`; in pixels. So there are at most 8 tiles.
+ * Tokens of a small image that is seen once, and of each tile beside it (at most 8), after the image is fitted, in
+ * pixels, into a square and its shorter side to `SIDE_MAX`.
  */
 const IMAGE_TOKENS = 85;
 const TILE_TOKENS = 170;
@@ -73,20 +71,20 @@ const TILES_MAX = 8;
 const TILE_SIDE = 512;
 const SQUARE_MAX = 2_048;
 const SIDE_MAX = 768;
-/** In base64, as far as the size of an image is looked for. */
+/** In base64; the size of an image is looked for within it. */
 const IMAGE_HEAD_MAX = 64 * 1024;
 
 /** Bytes per token. Sound has ten tokens a second: 32 kB as WAVE of speech, 4 kB in the smallest other files. */
 const WAVE_BYTES = 3_200;
 const SOUND_BYTES = 400;
-/** Of a file, text and layout together; a rough estimate, as no rule is published. */
+/** Bytes per token of a file, text and layout together: an estimate, as no rule is published. */
 const FILE_BYTES = 16;
 
-/** The bytes of data in base64, with or without `data:…;base64,` in front of it. */
+/** Base64, with or without `data:…;base64,` in front of it. */
 const bytesOf = (data: unknown): number =>
   isText(data) ? Math.ceil(((data.length - data.indexOf(',') - 1) * 3) / 4) : 0;
 
-/** The tiles of an image in a data URL; the most where its size is unknown, as it is behind any other URL. */
+/** The most where the size is unknown, as behind any URL but a data URL. */
 function tilesOf(url: unknown): number {
   if (!isText(url) || !/^data:/i.test(url)) return TILES_MAX;
   const at = url.indexOf(',') + 1;

@@ -4,16 +4,15 @@ import type { ErrorCode } from '../errors/codes.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { CHAT_MESSAGES } from './chat-request.ts';
 
-/** Whether a parsed value is an object with fields. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const BYTES_OF_OTHERS = 4;
-/** Written by JSON as two to six bytes. */
+/** JSON writes these as two to six bytes. */
 const ESCAPED = /[\0-\x1f"\\\ud800-\udfff]/;
 
-/** The length of a value as JSON in UTF-8 without writing it, nearly: of its texts exactly, and some for the rest. */
+/** The length as JSON in UTF-8, without writing it: exact for texts, nearly so for the rest. */
 export function bytesOf(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(ESCAPED.test(value) ? JSON.stringify(value) : value);
   if (typeof value !== 'object' || value === null) return BYTES_OF_OTHERS;
@@ -61,10 +60,7 @@ function assertPlain(input: unknown): void {
   throw new ServiceError('invalid_request', '`__proto__` is not allowed.', { param: '__proto__' });
 }
 
-/**
- * Checks `input` without conversion, so `"5"` is not a number. Input that passes has the schema's type. Throws a
- * ServiceError that names the first invalid field and the rule it breaks.
- */
+/** Converts nothing, so `"5"` is not a number. Throws a ServiceError that names the first bad field and its rule. */
 export function checkAgainst<T>(schema: Joi.ObjectSchema<T>, input: unknown): asserts input is T {
   assertPlain(input);
   const { error } = strictly(schema).validate(input);
@@ -74,14 +70,13 @@ export function checkAgainst<T>(schema: Joi.ObjectSchema<T>, input: unknown): as
   throw new ServiceError(codeOf(detail), sentenceOf(detail, param), param === '' ? {} : { param });
 }
 
-/** An escape of JSON.stringify, and perhaps that of half a surrogate pair: it escapes surrogates only if they stand alone. */
+/** JSON.stringify's escape, and perhaps of half a surrogate pair: it escapes surrogates only if they stand alone. */
 const ESCAPE = /\\(?:ud[0-9a-f]{3}|.)/g;
 const HALF_LENGTH = String.raw`\ud83d`.length;
 
 /**
- * JSON in which each half of a surrogate pair, in names too, is replaced by U+FFFD. UTF-8 cannot represent one alone:
- * strict readers refuse the whole text, and providers that keep one answer with an error of their own, such as 500,
- * which would count against them.
+ * Replaces each lone half of a surrogate pair, in names too, by U+FFFD. UTF-8 cannot represent it: strict readers
+ * refuse the whole text, and providers that keep one answer with an error such as 500, which counts against them.
  */
 export function wellFormedJson(value: object): string {
   const json = JSON.stringify(value);

@@ -6,22 +6,22 @@ import type { ChatRoute, RequestEnvelope } from './jobs.ts';
 import { isRecord } from './parse.ts';
 import type { KeyMode } from './space.ts';
 
-/** The operator's cost of provider calls, in billionths of a currency (ISO 4217, lower case). */
+/** The operator's cost in billionths of a currency (ISO 4217, lower case). */
 export interface Spend {
   currency: string;
   nano: number;
 }
 
 /**
- * Hears of a request that ended without a run: cancelled, taken back or expired while it waited, or lost. Without a code
- * it was cancelled. `isGuess`: its worker may know better. Never text, although an envelope has some.
+ * Hears of a request that ended without a run: cancelled (no code), taken back or expired while it waited, or lost.
+ * `isGuess`: its worker may know better. Never gets text, although an envelope has some.
  */
 export type OnEarlyEnd = (
   request: Pick<RequestEnvelope, 'requestId' | 'tenantId' | 'keyId' | 'mode' | 'endpoint' | 'tier' | 'acceptedAt'>,
   how: { code?: ErrorCode | undefined; reason: string; isGuess?: true },
 ) => void;
 
-/** The debt of a finished request to the ledger: one outbox entry, at most one ledger entry. */
+/** A finished request's debt to the ledger: one outbox entry, at most one ledger entry. */
 export interface SettlementRecord extends TokenKinds {
   requestId: string;
   tenantId: string;
@@ -41,12 +41,12 @@ export interface SettlementRecord extends TokenKinds {
   /** Milliseconds since the epoch. */
   acceptedAt: number;
   finishedAt: number;
-  /** Of all its provider calls. Absent: some target that was called has no cost. */
+  /** Of all provider calls. Absent: some target that was called has no cost. */
   spend?: Spend;
 }
 
 const TEXTS = ['tenantId', 'keyId', 'tier', 'endpoint', 'finishReason'];
-/** Provider and model are empty if a worker died before it could say which it called. */
+/** Provider and model are empty if a worker died before it could name them. */
 const ANY_TEXTS = ['requestId', 'provider', 'model'];
 const COUNTS = ['promptTokens', 'completionTokens', 'costMicro', 'acceptedAt', 'finishedAt'];
 
@@ -54,8 +54,8 @@ const isText = (value: unknown) => typeof value === 'string' && value !== '';
 const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
 
 /**
- * A record is booked as money, so nothing is converted or guessed. It can be older or newer than this code, so unknown
- * fields, tiers and finish reasons are allowed. Checked by hand: each record passes here, and joi takes six times as long.
+ * Money: nothing is converted or guessed. A record can be older or newer than this code, so unknown fields, tiers and
+ * finish reasons are allowed. Checked by hand, because joi takes six times as long.
  */
 function isSettlement(value: unknown): boolean {
   if (!isRecord(value)) return false;
@@ -73,7 +73,6 @@ function isSettlement(value: unknown): boolean {
   );
 }
 
-/** Undefined: the text is no settlement record. */
 export function parseSettlement(json: string): SettlementRecord | undefined {
   try {
     const value: unknown = JSON.parse(json);

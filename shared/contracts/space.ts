@@ -3,32 +3,29 @@ import Joi from 'joi';
 export const KEY_MODES = ['live', 'test'] as const;
 export type KeyMode = (typeof KEY_MODES)[number];
 
-/**
- * A tenant's live data or its test data. The two are separate (docs/spec.md#test-keys): every
- * look-up says in which space.
- */
+/** A tenant's live or test data (docs/spec.md#test-keys): every look-up says in which space. */
 export interface Space {
   tenantId: string;
   mode: KeyMode;
 }
 
-/** Where to look for rows; `any`: in both spaces, for work that concerns the tenant as a whole. */
+/** `any`: both spaces, for work that concerns the tenant as a whole. */
 export interface SearchedSpace {
   tenantId: string;
   mode: KeyMode | 'any';
 }
 
-/** Which webhooks get a key's events: live webhooks those of every key, test webhooks those of test keys. */
+/** Live webhooks get the events of every key, test webhooks those of test keys. */
 export function overseersOf(keyMode: KeyMode): SearchedSpace['mode'] {
   return keyMode === 'test' ? 'any' : 'live';
 }
 
-/** The spaces that keys of this mode oversee: live keys also see the tenant's test keys and what those have used and done. */
+/** Live keys also see the tenant's test keys and what those have used and done. */
 export function overseenBy({ tenantId, mode }: Space): SearchedSpace {
   return { tenantId, mode: mode === 'live' ? 'any' : mode };
 }
 
-/** A tenant's own moderation rules; for whatever is absent, the service's defaults apply. */
+/** The service's defaults apply where a rule is absent. */
 export interface ModerationSettings {
   /** Categories that never flag. */
   disabled?: string[];

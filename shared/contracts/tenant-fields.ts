@@ -11,11 +11,11 @@ export const tokensPerMinuteSchema = wholeNumberBetween(1, 1_000_000_000);
 export const requestsPerDaySchema = wholeNumberBetween(0, 1_000_000_000);
 const TOKENS_PER_MONTH_MAX = 1_000_000_000_000_000;
 
-/** `Stored` has null where that is a value (no bound), and undefined where the row may lack the field. */
+/** `Stored` has null where null means no bound, and undefined where the row may lack the field. */
 export interface TenantField<Stored = unknown> {
-  /** Of the bodies of `POST` and `PATCH`; the answer's JSON Schema follows from it. */
+  /** For the bodies of `POST` and `PATCH`; the answer's JSON Schema follows from it. */
   rule: Joi.AnySchema;
-  /** The value of a new tenant, and of a row without the field; undefined: nothing. */
+  /** Undefined: a new tenant, or a row without the field, has nothing. */
   preset: Stored | undefined;
   kind: 'required' | 'preset' | 'bound' | 'optional';
 }
@@ -28,7 +28,7 @@ const required = <Value>(rule: Joi.AnySchema<Value>): TenantField<Value> => ({
 
 const preset = <Value>(rule: Joi.AnySchema, value: Value) => ({ rule, preset: value, kind: 'preset' as const });
 
-/** A number that null takes away: then there is no bound. */
+/** Null takes the bound away. */
 const bound = (rule: Joi.NumberSchema, value: number | null): TenantField<number | null> => ({
   rule: rule.allow(null),
   preset: value,
@@ -43,9 +43,9 @@ const optional = <Value>(rule: Joi.AnySchema<Value>): TenantField<Value | undefi
 });
 
 /**
- * What an administrator sets of a tenant, by the row's name; the wire's is the same in snake_case. Row, bodies, changes,
- * answer, example, export and `Principal` follow from it. Defaults: docs/spec.md#rate-limits,
- * docs/spec.md#tenant-ceilings, docs/spec.md#queue, docs/spec.md#test-keys.
+ * Settings of a tenant by the row's name; the wire has the same in snake_case. Row, bodies, changes, answer, example,
+ * export and `Principal` follow. Defaults: docs/spec.md#rate-limits, docs/spec.md#tenant-ceilings, docs/spec.md#queue,
+ * docs/spec.md#test-keys.
  */
 export const tenantFields = {
   name: required(storedText(256).description('For people.')),
@@ -114,27 +114,25 @@ type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
   : '';
 
-/** The form of a row. */
 export type TenantSettings = { [Name in Exclude<TenantFieldName, OptionalName>]: StoredOf<Fields[Name]> } & {
   [Name in OptionalName]?: NonNullable<StoredOf<Fields[Name]>>;
 };
 type ValueOf<Name extends TenantFieldName> =
   Exclude<StoredOf<Fields[Name]>, undefined> | (Name extends OptionalName ? null : never);
-/** The form of answers. */
 export type TenantWire = { [Name in TenantFieldName as Snake<Name>]: ValueOf<Name> };
-/** The changes of an administrator. Undefined leaves a setting as it is, null takes an optional one away. */
+/** Undefined leaves a setting as it is, null takes an optional one away. */
 export type TenantSettingsChanges = { [Name in TenantFieldName]?: ValueOf<Name> | undefined };
 
 const wireName = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 /** Object.entries loses the names; the lists below come from `tenantFields` itself. */
 export const TENANT_FIELDS = Object.entries(tenantFields) as [TenantFieldName, TenantField][];
 
-/** The rules of the bodies, by the wire's names. */
+/** Object.fromEntries loses the wire's names. */
 export const tenantRules = Object.fromEntries(TENANT_FIELDS.map(([name, { rule }]) => [wireName(name), rule])) as {
   [Name in keyof TenantWire]: Joi.AnySchema;
 };
 
-/** A row's settings, or those of a new row: what is absent is the preset. */
+/** Presets fill what is absent. */
 export function tenantSettingsOf(given: TenantSettingsChanges): TenantSettings {
   const values = TENANT_FIELDS.flatMap(([name, field]) => {
     const value = given[name] ?? (field.kind === 'bound' && given[name] === null ? null : field.preset);
@@ -152,17 +150,17 @@ export function toTenantChanges(body: Partial<TenantWire>): TenantSettingsChange
   return Object.fromEntries(TENANT_FIELDS.map(([name]) => [name, body[wireName(name) as keyof TenantWire]]));
 }
 
-/** Resuming, looking up and cancelling requests, per key (docs/spec.md#rate-limits). */
+/** Per key, for resuming, looking up and cancelling requests (docs/spec.md#rate-limits). */
 export const LOOKUPS_PER_MINUTE = 600;
 
 /**
- * What all keys of a tenant together may ask for in a minute beside chat requests, which have the tenant's ceilings, and how
- * often they may look up (docs/spec.md#tenant-ceilings): a tenant may have a hundred keys.
+ * Ceiling for all keys of a tenant together (it may have a hundred): calls per minute beside chat requests, which have
+ * their own ceilings, and look-ups (docs/spec.md#tenant-ceilings).
  */
 const TENANT_KEYS = 10;
 export const TENANT_LOOKUPS_PER_MINUTE = TENANT_KEYS * LOOKUPS_PER_MINUTE;
 
-/** `rpm`: of the key that calls. One that an administrator gave more than usual has all of it. */
+/** `rpm`: the calling key's. A key with more than usual has all of it. */
 export function tenantCallsPerMinute({ rpm }: { rpm: number }): number {
   return Math.max(TENANT_KEYS * tenantFields.rpm.preset, rpm);
 }

@@ -4,7 +4,6 @@ import type { FinishReason } from './events.ts';
 import type { ChatRoute } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
-/** Describes a request without a word of its conversation. */
 interface ChatEventData {
   request_id: string;
   key_id: string;
@@ -41,12 +40,12 @@ interface ComplianceJobData {
 /** The `data` of each event (docs/spec.md#webhooks). */
 export interface WebhookEventData {
   'chat.completed': EndedChatData & { credits: number };
-  /** `error_code` is null if the worker that knew it died before it could report it. */
+  /** Null if the worker that knew it died before it could report it. */
   'chat.failed': EndedChatData & { error_code: string | null };
-  /** Sent however the batch ended: `status` says how. */
+  /** Sent however the batch ended, as `status` says. */
   'batch.completed': { batch_id: string; status: BatchStatus; total: number; succeeded: number; failed: number };
   'credits.purchased': { purchase_id: string; credits: number };
-  /** A tenth or less of the balance after the last grant or purchase is left. */
+  /** At most a tenth of the balance after the last grant or purchase is left. */
   'credits.low': BalanceData & { balance_after_last_top_up: number };
   'credits.depleted': BalanceData;
   'budget.threshold_reached': BudgetData & { threshold_percent: number };
@@ -58,10 +57,10 @@ export interface WebhookEventData {
   'moderation.flagged': ChatEventData & { side: 'input' | 'output'; categories: string[] };
   'entity.deleted': { entity_id: string };
   'compliance.export.completed': ComplianceJobData;
-  /** An entity is named by its pseudonym alone. */
+  /** `entity_hash` is a pseudonym. */
   'compliance.deletion.completed': ComplianceJobData & { entity_hash: string | null };
   'webhook.disabled': { webhook_id: string; url: string; reason: 'gone' | 'failing' };
-  /** Sent by `POST /webhooks/{id}/test` alone, whatever the webhook has subscribed to. */
+  /** Sent by `POST /webhooks/{id}/test` alone, whatever the webhook subscribes to. */
   ping: { webhook_id: string };
 }
 

@@ -1,7 +1,6 @@
 import { monthOf, toCredits } from './pricing.ts';
 import type { WebhookEventData } from '../contracts/webhook-events.ts';
 
-/** The part of an account that its thresholds depend on. */
 export interface AccountState {
   balanceMicro: number;
   tokensByMonth: Readonly<Record<string, number>>;
@@ -23,7 +22,7 @@ export const ACCOUNT_EVENT_TYPES = [
   'budget.exceeded',
 ] as const satisfies readonly AccountEventType[];
 
-/** An event that the state calls for. Later states give the same `cause` until the next top-up or month. */
+/** Later states give the same `cause` until the next top-up or month. */
 export type AccountEvent = {
   [Type in AccountEventType]: { type: Type; cause: string; data: WebhookEventData[Type] };
 }[AccountEventType];
@@ -49,10 +48,7 @@ function budgetEvents({ tokensByMonth }: AccountState, limit: number | null, now
   return [{ type: 'budget.threshold_reached', cause: month, data }];
 }
 
-/**
- * The events that an account calls for as it is now: each once after a grant or purchase, or once per month. If a
- * threshold is passed together with the next one, only the next one counts.
- */
+/** Each event once per grant, purchase or month. Of two thresholds passed together, only the further one counts. */
 export function accountEvents(state: AccountState, monthlyBudget: number | null, now: number): AccountEvent[] {
   return [...creditEvents(state), ...budgetEvents(state, monthlyBudget, now)];
 }

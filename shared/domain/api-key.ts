@@ -2,15 +2,12 @@ import { createHash, hash, timingSafeEqual } from 'node:crypto';
 
 import type { KeyMode } from '../contracts/space.ts';
 
-/**
- * `<prefix>_sk_<mode>_` + 32 base62 characters, the last 6 a checksum of the first 26
- * (docs/spec.md#authentication).
- */
+/** `<prefix>_sk_<mode>_` + 32 base62 characters; the last 6 are a checksum (docs/spec.md#authentication). */
 const RANDOM_CHARACTERS = 26;
 const CHECKSUM_CHARACTERS = 6;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** The scopes of docs/spec.md#scopes. */
+/** docs/spec.md#scopes. */
 export const SCOPES = [
   '*',
   'chat',
@@ -25,7 +22,7 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Lets junk be refused without a database look-up; it is no protection. */
+/** Refuses junk without a database look-up; it is no protection. */
 function checksumOf(body: string): string {
   let number = hash('sha256', body, 'buffer').readUIntBE(0, 6);
   let text = '';
@@ -53,7 +50,7 @@ export function createApiKey(prefix: string, mode: KeyMode, random: string) {
 /** Longer text is no key, whatever the prefix. */
 export const API_KEY_LENGTH_MAX = 128;
 
-/** Whether `value` can be a key at all: form and checksum. */
+/** Checks form and checksum only. */
 export function isApiKey(value: string, prefix: string): boolean {
   if (value.length > API_KEY_LENGTH_MAX) return false;
   const match = /^([a-z][a-z0-9]*_sk_(?:live|test)_)([0-9A-Za-z]{26})([0-9A-Za-z]{6})$/.exec(value);
@@ -61,7 +58,7 @@ export function isApiKey(value: string, prefix: string): boolean {
   return checksumOf(value.slice(0, -CHECKSUM_CHARACTERS)) === match[3];
 }
 
-/** Whether `value` begins as keys of this service do; whether it is one is another question (`isApiKey`). */
+/** Tells whether `value` begins as this service's keys do; whether it is one is another question (`isApiKey`). */
 export function looksLikeApiKey(value: string, prefix: string): boolean {
   return ['live', 'test'].some((mode) => value.startsWith(`${prefix}_sk_${mode}_`));
 }
@@ -75,13 +72,13 @@ export function allowsScope(granted: readonly string[], wanted: Scope): boolean 
   return granted.includes('*') || granted.includes(wanted);
 }
 
-/** Compares in constant time: digests have one length, so the comparison tells nothing about the secret's. */
+/** Constant time: digests have one length, so the secret's stays unknown. */
 export function isSameSecret(given: string, secret: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(secret));
 }
 
-/** The bearer token of an `Authorization` header. Empty: none was sent; undefined: the header says something else. */
+/** Empty: no `Authorization` header was sent; undefined: it says something else. */
 export function bearerTokenOf(header: string | undefined): string | undefined {
   const value = header?.trim() ?? '';
   if (value === '' || /^bearer$/i.test(value)) return '';

@@ -1,18 +1,17 @@
 import { CLOCKS_APART_MS } from './request-times.ts';
 
-/** Outcomes of the attempts of a short stretch of time. */
+/** Attempts in a short stretch of time. */
 export interface Slice {
-  /** The beginning; milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   at: number;
   ok: number;
-  /** Failures by reason. */
   failed: Record<string, number>;
 }
 
-/** A window is kept in this many slices, so an attempt leaves it at most a thirtieth of the window early. */
+/** At this many slices a window, an attempt leaves at most a thirtieth of the window early. */
 const SLICES = 30;
 
-/** Notes one attempt in `slices` (oldest first) and drops slices older than the window. No reason: it succeeded. */
+/** Notes one attempt in `slices` (oldest first) and drops older ones than the window. No reason: success. */
 export function recordAttempt(slices: Slice[], reason: string | undefined, windowMs: number, now: number): void {
   const sliceMs = Math.ceil(windowMs / SLICES);
   const at = Math.floor(now / sliceMs) * sliceMs;
@@ -20,7 +19,7 @@ export function recordAttempt(slices: Slice[], reason: string | undefined, windo
   if (slice?.at !== at) {
     slice = { at, ok: 0, failed: {} };
     slices.push(slice);
-    // Slices that lie ahead were noted before the clock was set back.
+    // A clock that was set back leaves slices that lie ahead.
     while (slices[0] !== undefined && (slices[0].at < now - windowMs || slices[0].at > now + sliceMs)) slices.shift();
   }
   if (reason === undefined) slice.ok += 1;
@@ -33,7 +32,7 @@ function addFailures(counts: Record<string, number>, more: Record<string, number
   return sum;
 }
 
-/** The slices of several observers as one window, oldest first, without what began before `oldest`. */
+/** One window from several observers, oldest first, without slices that began before `oldest`. */
 export function mergeSlices(slices: readonly Slice[], more: readonly Slice[], oldest: number): Slice[] {
   const merged = new Map<number, Slice>();
   for (const slice of [...slices, ...more]) {
@@ -44,7 +43,7 @@ export function mergeSlices(slices: readonly Slice[], more: readonly Slice[], ol
   return [...merged.values()].sort((a, b) => a.at - b.at);
 }
 
-/** The sum of the slices that began at `oldest` or later, with the failures by reason. */
+/** Sums the slices that began at `oldest` or later. */
 export function totalsOf(slices: readonly Slice[], oldest: number) {
   let ok = 0;
   let errors: Record<string, number> = {};
@@ -57,26 +56,25 @@ export function totalsOf(slices: readonly Slice[], oldest: number) {
   return { attempts: ok + failures, failures, errors };
 }
 
-/** The most frequent reason. */
 export function mainReason(errors: Record<string, number>): string {
   const [first] = Object.entries(errors).sort(([, a], [, b]) => b - a);
   return first?.[0] ?? 'failures';
 }
 
 /**
- * The circuit breaker of a provider, as pure transitions: time is an argument, and the same rules decide for the whole
- * fleet (over the state in Redis) and for one worker alone while Redis is unavailable.
+ * A provider's circuit breaker as pure transitions: the same rules decide for the whole fleet (over the state in Redis)
+ * and for one worker alone while Redis is unavailable.
  */
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 export interface BreakerSettings {
   /** Attempts count for this long. */
   windowMs: number;
-  /** With fewer attempts in the whole fleet, the breaker does not open. */
+  /** The breaker stays closed with fewer attempts in the whole fleet. */
   minAttempts: number;
-  /** The share of failures that opens it. */
+  /** The share of failures that opens the breaker. */
   failureRatio: number;
-  /** The pause before the first probe; doubled with every probe that fails. */
+  /** The pause before the first probe doubles with every probe that fails. */
   openMs: number;
   maxOpenMs: number;
 }
@@ -95,20 +93,20 @@ export interface Breaker {
   /** Rises with every write. */
   version: number;
   state: BreakerState;
-  /** Why it is in this state; null: it has never changed. */
+  /** Null: the state has never changed. */
   reason: string | null;
   since: number | null;
-  /** Open: when the next probe may go out. */
+  /** Open: the next probe may go out then. */
   retryAt: number | null;
   /** The pause that ends at `retryAt`. */
   pauseMs: number;
-  /** Half open: who makes the one call that is let through, and the time by which its worker must renew it. */
+  /** Half open: one call, whose worker must renew the probe by this time. */
   probe: { holder: string; until: number } | null;
-  /** Closed: the fleet's attempts, as far as they had to be shared. */
+  /** Closed: attempts in the fleet, as far as they had to be shared. */
   slices: Slice[];
-  /** Closed: since when failures have been in the window. */
+  /** Closed: failures have been in the window since then. */
   failingSince: number | null;
-  /** Not closed: the failures that opened it, and those of its probes. */
+  /** Not closed: the failures that opened the breaker, and those of its probes. */
   errors: Record<string, number>;
 }
 
@@ -125,7 +123,7 @@ export const NEW_BREAKER: Readonly<Breaker> = {
   errors: {},
 };
 
-/** One worker's report of a provider: its attempts, or that the provider refuses all our calls. */
+/** One worker's attempts, or that the provider refuses all our calls. */
 export interface AttemptReport {
   slices: readonly Slice[];
   /** Opens the breaker at once: `authentication`, `payment_required`, `forbidden`. */
@@ -135,10 +133,10 @@ export interface AttemptReport {
 /** `void`: the call says nothing about the provider, because it was cancelled or was itself faulty. */
 export type ProbeResult = { kind: 'ok' } | { kind: 'void' } | { kind: 'failed'; reason: string };
 
-/** After the first failure, all workers report what they have seen; the breaker decides after this time. */
+/** After the first failure, the breaker decides once all workers have had this time to report. */
 export const GATHER_MS = 250;
 
-/** If a probe's worker gives no sign for this long, another worker may repeat the probe. */
+/** Another worker may repeat a probe whose worker gives no sign for this long. */
 export const PROBE_LEASE_MS = 10_000;
 
 function opened(
@@ -157,7 +155,7 @@ function closed(breaker: Breaker, reason: string, now: number): Breaker {
   return { ...breaker, ...CLEAR, slices: [], state: 'closed', reason, since: now, pauseMs: 0, errors: {} };
 }
 
-/** Counts a worker's report, if the breaker is closed: late results of older calls change nothing. */
+/** Counts only while the breaker is closed: late results of older calls change nothing. */
 export function afterReport(
   breaker: Breaker,
   { slices: more, refusal }: AttemptReport,
@@ -167,7 +165,7 @@ export function afterReport(
   if (breaker.state !== 'closed') return breaker;
   const oldest = now - settings.windowMs;
   const slices = mergeSlices(
-    // Slices that lie further ahead were written before the clock was set back.
+    // A clock that was set back leaves slices that lie further ahead.
     breaker.slices.filter(({ at }) => at <= now + CLOCKS_APART_MS),
     more,
     oldest,
@@ -183,12 +181,12 @@ export function afterReport(
   return { ...breaker, slices, failingSince };
 }
 
-/** Whether the window has failures, so that every worker must report what it has seen. */
+/** The window has failures, so every worker must report what it has seen. */
 export function isFailing({ state, slices }: Breaker, settings: BreakerSettings, now: number): boolean {
   return state === 'closed' && totalsOf(slices, now - settings.windowMs).failures > 0;
 }
 
-/** When the breaker decides, if enough has failed to open it and other workers have yet to report. */
+/** Enough has failed to open the breaker, and other workers may report until then. */
 export function decisionAt(breaker: Breaker, settings: BreakerSettings, now: number): number | undefined {
   if (breaker.state !== 'closed' || breaker.failingSince === null) return undefined;
   const { attempts, failures } = totalsOf(breaker.slices, now - settings.windowMs);
@@ -196,7 +194,6 @@ export function decisionAt(breaker: Breaker, settings: BreakerSettings, now: num
   return isEnough ? Math.max(now, breaker.failingSince + GATHER_MS) : undefined;
 }
 
-/** The calls that a request may make of the provider at the moment. */
 export type Passage = { kind: 'call' } | { kind: 'probe' } | { kind: 'wait'; ms: number };
 
 /** The next probe is free once the pause, or the lease of the last probe, is over. Waits are in milliseconds. */
@@ -209,7 +206,6 @@ export function passageOf({ state, retryAt, probe, pauseMs }: Breaker, now: numb
   return { kind: 'wait', ms: state === 'open' ? freeAt - now : Math.min(freeAt - now, 1_000) };
 }
 
-/** Takes the probe for `holder`, if it is free. */
 export function claimProbe(breaker: Breaker, holder: string, now: number): Breaker {
   if (passageOf(breaker, now).kind !== 'probe') return breaker;
   const since = breaker.state === 'open' ? now : breaker.since;
@@ -220,12 +216,12 @@ export function holdsProbe({ state, probe }: Breaker, holder: string): boolean {
   return state === 'half_open' && probe?.holder === holder;
 }
 
-/** Extends the lease of the probe; changes nothing if `holder` does not have it. */
+/** Changes nothing if `holder` does not have the probe. */
 export function renewProbe(breaker: Breaker, holder: string, now: number): Breaker {
   return holdsProbe(breaker, holder) ? { ...breaker, probe: { holder, until: now + PROBE_LEASE_MS } } : breaker;
 }
 
-/** Applies a probe's result, unless another probe has replaced it. A void result frees the place for the next probe. */
+/** Does nothing if another probe has replaced this one. A void result frees the place for the next probe. */
 export function afterProbe(
   breaker: Breaker,
   holder: string,
@@ -240,24 +236,23 @@ export function afterProbe(
   return opened(breaker, result.reason, pauseMs, addFailures(breaker.errors, { [result.reason]: 1 }), now);
 }
 
-/** An administrator closes the breaker; its counts are dropped. */
+/** An administrator closes the breaker, which drops its counts. */
 export function afterReset(breaker: Breaker, now: number): Breaker {
   return breaker.state === 'closed' ? { ...breaker, slices: [], failingSince: null } : closed(breaker, 'reset', now);
 }
 
-/** A change of state, for logs and events; reported once in the fleet, by the process that made it. */
+/** For logs and events; the process that made the change reports it, once in the fleet. */
 export interface BreakerChange {
   provider: string;
   from: BreakerState;
   to: BreakerState;
   reason: string;
   at: number;
-  /** Open: when the next probe may go out. */
+  /** Open: the next probe may go out then. */
   retryAt: number | null;
   errors: Record<string, number>;
 }
 
-/** Undefined: the state is the same. */
 export function changeBetween(
   provider: string,
   before: Breaker,
@@ -270,7 +265,7 @@ export function changeBetween(
   return { provider, from: before.state, to: state, reason: reason ?? 'unknown', at, retryAt, errors };
 }
 
-/** Whether the other processes should learn of the change at once; they read any other change within a second. */
+/** Other processes should learn of these changes at once; they read any other within a second. */
 export function isNews(before: Breaker, after: Breaker): boolean {
   return (
     before.state !== after.state ||

@@ -4,15 +4,15 @@ import type { Allowance, Capacity, CapacityReport, SeenLimit, Share } from './ca
 import { learnTimes, nextCeiling } from './found-ceiling.ts';
 
 const MINUTE_MS = 60_000;
-/** The part of an allowance that is kept back, so that errors of counting do not end in a 429. */
+/** Kept back from an allowance, so that errors of counting do not end in a 429. */
 const KEPT_BACK = 0.02;
-/** How fast the estimate of an allowance follows a provider that reports more; it follows less at once. */
+/** An estimate follows a provider that reports more at this rate, and one that reports less at once. */
 const MORE_WEIGHT = 0.2;
-/** Places of a worker that does not wait for more, beside those in use. */
+/** Places beside those in use, for a worker that does not wait. */
 const SPARE = 2;
 const SPARE_PART = 0.25;
 
-/** `outstanding`: what workers were granted and have not spent, as far as is known. */
+/** `outstanding`: granted to workers and not spent, as far as is known. */
 function nextAllowance(
   known: Allowance | null,
   seen: SeenLimit | undefined,
@@ -32,12 +32,11 @@ function nextAllowance(
   return { limit, level: Math.min(limit, level), at: now };
 }
 
-/** The share that may be granted now. */
 function grantable({ level, limit }: Allowance): number {
   return Math.max(0, level - limit * KEPT_BACK);
 }
 
-/** A fair part of the ceiling for one of the demands: small demands are met, what is left is shared evenly. */
+/** Meets small demands, then shares what is left evenly. */
 function fairPart(demands: readonly number[], own: number, ceiling: number): number {
   const sorted = demands.toSorted((one, other) => one - other);
   let left = ceiling;
@@ -49,13 +48,13 @@ function fairPart(demands: readonly number[], own: number, ceiling: number): num
   return own + left / sorted.length;
 }
 
-/** A worker that does not wait keeps some places for what may come, unless others wait. */
+/** Some places are kept for what may come, unless others wait. */
 function demandOf({ waits, inFlight, used }: Share, ceiling: number, isWanted: boolean): number {
   if (waits) return ceiling;
   return isWanted ? Math.max(used, inFlight) : Math.max(used, inFlight + Math.ceil(inFlight * SPARE_PART)) + SPARE;
 }
 
-/** How many places the worker gets; shares of others are left as they are until their next reports. */
+/** Shares of other workers stay as they are until their next reports. */
 function placesOf(shares: Record<string, Share>, report: CapacityReport, ceiling: number): number {
   const { worker, inFlight, leaves } = report;
   const own = shares[worker];
@@ -67,26 +66,25 @@ function placesOf(shares: Record<string, Share>, report: CapacityReport, ceiling
   const demands = all.map((share) => demandOf(share, ceiling, waiting.length > 0 || own.waits));
   const fair = fairPart(demands, demandOf(own, ceiling, waiting.length > 0 || own.waits), ceiling);
   const least = Math.min(...waiting);
-  // Others have less than their part as long as this worker has more; with fewer places than workers, they take turns.
+  // Others lack their part while this worker has more; with fewer places than workers, they take turns.
   const isOverdue = fair < 1 ? least === 0 && own.places > 0 : least < Math.floor(fair);
   const part = leaves ? inFlight : isOverdue ? Math.floor(fair) : Math.ceil(fair);
   return Math.max(0, Math.min(part, ceiling - held));
 }
 
-/** Takes a grant out of an allowance; null: nothing limits it. */
+/** Null: nothing limits it. */
 function grant(allowance: Allowance | null, wanted: number): { left: Allowance | null; granted: number | null } {
   if (allowance === null) return { left: null, granted: null };
   const granted = Math.min(wanted, grantable(allowance));
   return { left: { ...allowance, level: allowance.level - granted }, granted };
 }
 
-/** Gives back what the worker has not spent of its last grants. */
 function returned(allowance: Allowance | null, granted: number | null | undefined, spent: number): Allowance | null {
   return allowance === null ? null : { ...allowance, level: allowance.level + (granted ?? 0) - spent };
 }
 
 function livingShares(shares: Record<string, Share>, now: number): Record<string, Share> {
-  // A share that lasts longer than any was written before the clock was set back.
+  // A clock that was set back leaves shares that last too long.
   return Object.fromEntries(
     Object.entries(shares).filter(([, { until }]) => until > now && until <= now + SHARE_MS + CLOCKS_APART_MS),
   );
@@ -96,10 +94,7 @@ function outstandingOf(shares: Record<string, Share>, what: 'requests' | 'tokens
   return Object.values(shares).reduce((sum, share) => sum + (share[what] ?? 0), 0);
 }
 
-/**
- * Takes a worker's report into account and renews its share. `set`: the ceiling that an administrator has set;
- * undefined: it is found.
- */
+/** Renews the worker's share. `set`: an administrator's ceiling; undefined: it is found. */
 export function afterReport(current: Capacity, report: CapacityReport, set: number | undefined, now: number): Capacity {
   const { worker, inFlight, spent, limits, served } = report;
   const living = livingShares(current.shares, now);
@@ -127,7 +122,7 @@ export function afterReport(current: Capacity, report: CapacityReport, set: numb
     ...current,
     shares,
     acks: current.acks + served,
-    // A longer pause was written before the clock was set back.
+    // A clock that was set back leaves longer pauses.
     pausedUntil: Math.min(Math.max(current.pausedUntil, askedUntil), now + PAUSE_MAX_MS),
     servedAt: served > 0 ? now : current.servedAt,
     callTokens: report.callTokens > 0 ? report.callTokens : current.callTokens,
@@ -143,7 +138,7 @@ export function afterReport(current: Capacity, report: CapacityReport, set: numb
   return withGrants(next, report, set ?? next.found);
 }
 
-/** Gives the worker its places, and what they need of the allowances. */
+/** Places, and what they need of the allowances. */
 function withGrants(capacity: Capacity, report: CapacityReport, ceiling: number): Capacity {
   const { worker, inFlight, served } = report;
   const share = capacity.shares[worker];

@@ -1,60 +1,58 @@
 /**
- * How many calls a provider, or one of its models, is sent at once, as pure transitions over one state that all workers
- * share (docs/decisions/0010-circuit-breaker.md). The ceiling is set by an administrator or found: it grows like TCP's
- * slow start while calls wait for a place and first tokens come as soon as ever, and shrinks by the calls whose first
- * token is late, because those wait inside the provider. Workers hold shares of it as leases. The sum of all shares is
- * never above the ceiling, but for calls that were running when the ceiling shrank.
+ * Limits the concurrent calls of a provider, or of one of its models, as pure transitions over one state of all workers
+ * (docs/decisions/0010-circuit-breaker.md). An administrator sets the ceiling, or it is found: it grows like TCP's slow
+ * start while calls wait for a place and first tokens come as soon as ever, and shrinks by the calls whose first token
+ * is late, because those wait inside the provider. Workers lease shares; their sum exceeds the ceiling only by calls
+ * that were running when it shrank.
  */
 export interface Capacity {
   /** Rises with every write. */
   version: number;
   /** The ceiling that was found; unused while one is set. */
   found: number;
-  /** The limit has been met once, so the ceiling grows by small steps. */
+  /** The limit was met once, so the ceiling grows by small steps. */
   isProven: boolean;
-  /** The usual first-token time by size of the prompt; null: unknown. Milliseconds. */
+  /** Usual first-token time by size of prompt; null: unknown. */
   usualMs: (number | null)[];
-  /** How many times the usual time the first tokens of this epoch took; null: none has come. */
+  /** First tokens of this epoch took this many times the usual time; null: none has come. */
   slowness: number | null;
   /** The ceiling before it shrank, and how slow first tokens were: shrinking must help, or it was not the cause. */
   before: { found: number; slowness: number } | null;
-  /** Rises whenever the ceiling shrinks. Only calls that began since then say whether it must shrink again. */
+  /** Rises whenever the ceiling shrinks. Only calls that began since say whether it must again. */
   epoch: number;
   /** First tokens since the ceiling last changed. */
   acks: number;
   /** A proven ceiling does not grow before this time. */
   growAt: number;
-  /** The pause before the next step up; longer after each step that went too far. */
+  /** Pause before the next step up; longer after each step that went too far. */
   holdMs: number;
-  /** The provider asked to be left alone until then. */
+  /** The provider asked for a pause until then. */
   pausedUntil: number;
-  /** When a call last succeeded; null: none has. */
+  /** A call last succeeded then; null: none has. */
   servedAt: number | null;
-  /** Limits per minute from the provider's headers; null: they say nothing. */
+  /** From the provider's headers, per minute; null: they say nothing. */
   requests: Allowance | null;
   tokens: Allowance | null;
-  /** Mean tokens of a call. */
   callTokens: number;
-  /** By worker. */
   shares: Record<string, Share>;
 }
 
-/** A provider's limit, as a bucket that refills evenly within a minute. */
+/** Refills evenly within a minute, as a bucket. */
 export interface Allowance {
   limit: number;
   level: number;
   at: number;
 }
 
-/** One worker's share until its next report. */
+/** Valid until the worker's next report. */
 export interface Share {
-  /** Calls are begun while fewer than these are in flight. */
+  /** Calls begin while fewer than these are in flight. */
   places: number;
   inFlight: number;
   used: number;
   pending: number;
   late: number;
-  /** Those of the epoch. */
+  /** Late calls of the epoch. */
   newLate: number;
   waits: boolean;
   /** Granted out of the allowances; null: not limited. */
@@ -63,14 +61,14 @@ export interface Share {
   until: number;
 }
 
-/** One limit as a provider's headers give it. */
+/** From a provider's headers. */
 export interface SeenLimit {
   limit: number;
   /** Undefined: unknown, or too old to be of use. */
   remaining?: number | undefined;
 }
 
-/** One worker's counts since its last report. */
+/** Counts since the last report. */
 export interface CapacityReport {
   worker: string;
   /** Calls that have a place. */
@@ -83,21 +81,20 @@ export interface CapacityReport {
   leaves: boolean;
   /** Calls in flight that have no first token. */
   pending: number;
-  /** Those whose first token is late (`lateAfterMs`). */
+  /** Pending calls whose first token is late (`lateAfterMs`). */
   late: number;
-  /** Those of them that began in the epoch, and the longest that one has waited; milliseconds. */
+  /** Late calls of the epoch, and the longest wait of one; milliseconds. */
   newLate: number;
   newLateMs: number;
-  /** The epoch that the worker knows. */
   epoch: number;
   /** First tokens of calls of that epoch, by size of the prompt: their number, and the sum of their times. */
   firsts: { count: number; ms: number }[];
   /** Calls that succeeded, or began to. */
   served: number;
-  /** Calls that the provider refused because there were too many, and how many of them began in the epoch. */
+  /** Refused by the provider as too many, and those of them that began in the epoch. */
   throttled: number;
   newThrottled: number;
-  /** The longest wait that it asked for. */
+  /** The longest wait that the provider asked for. */
   retryAfterMs: number;
   limits: { requests?: SeenLimit; tokens?: SeenLimit };
   /** Taken out of the grants. */
@@ -105,11 +102,11 @@ export interface CapacityReport {
   callTokens: number;
 }
 
-/** A cold start: a small server of one's own takes this many, or has a queue for the rest. */
+/** For a cold start: a small server of one's own takes this many, or queues the rest. */
 export const FIRST_CEILING = 8;
 export const CEILING_MAX = 100_000;
 
-/** The upper ends of the sizes of prompts, in tokens. Long prompts take longer to read. */
+/** Upper ends in tokens. Long prompts take longer to read. */
 const SIZES = [256, 1_024, 4_096, 16_384];
 export const SIZE_COUNT = SIZES.length + 1;
 export function sizeOf(promptTokens: number): number {
@@ -117,14 +114,14 @@ export function sizeOf(promptTokens: number): number {
   return index === -1 ? SIZES.length : index;
 }
 
-/** A share that its worker does not renew within this time returns to the others. */
+/** A share that is not renewed within this time returns to the others. */
 export const SHARE_MS = 15_000;
-/** The longest wait that a provider can ask the whole fleet for; one that asks for more is treated as unavailable. */
+/** A provider can ask the whole fleet for this wait at most; one that asks for more counts as unavailable. */
 export const PAUSE_MAX_MS = 10_000;
-/** A provider that has served a call within this time is full, not broken, if it refuses others with 429. */
+/** A provider that served a call within this time and refuses others with 429 is full, not broken. */
 export const SERVING_MS = 5_000;
 
-/** A first token is late after twice the usual time and some more: who waits half a second inside the provider is well there. */
+/** A first token is late after twice the usual time and some more: half a second inside the provider is fine. */
 const LATE_TIMES = 2;
 const LATE_MORE_MS = 500;
 const FIRST_HOLD_MS = 1_000;
@@ -150,7 +147,7 @@ export function newCapacity(): Capacity {
   };
 }
 
-/** When the first token of a call is late; Infinity: nothing is known of prompts of its size. */
+/** Tells when the first token of a call is late; Infinity: nothing is known of prompts of its size. */
 export function lateAfterMs({ usualMs }: Capacity, size: number): number {
   const usual = usualMs[size] ?? null;
   return usual === null ? Infinity : usual * LATE_TIMES + LATE_MORE_MS;
@@ -163,7 +160,7 @@ export function sumOf(
   return Object.values(shares).reduce((sum, share) => sum + share[what], 0);
 }
 
-/** Whether the provider serves calls: it is then not broken, whatever else it refuses. */
+/** A provider that serves calls is not broken, whatever else it refuses. */
 export function isServing({ servedAt, shares }: Capacity, now: number): boolean {
   if (servedAt !== null && now - servedAt < SERVING_MS) return true;
   // A call that has its first token is being answered.

@@ -2,20 +2,20 @@ import { monthOf } from './pricing.ts';
 import { ALL_COUNTS, BUCKET_MS, MINUTES_KEPT_MS, addUsageCounts } from './roll-up.ts';
 import type { BucketWidth, RollUpKey, UsageCounts } from './roll-up.ts';
 
-/** The answer to a difference from the ledger, which is always right. */
+/** The ledger is always right; this is the answer to a difference. */
 export type OnDrift = 'report' | 'repair';
 
-/** The ledger's entries of one kind, added up; usage by mode and day of acceptance. */
+/** Entries of one kind, added up; usage by mode and day of acceptance. */
 export interface LedgerGroup extends UsageCounts {
   type: string;
   mode: string | undefined;
-  /** Start of the day of acceptance (UTC), milliseconds since the epoch; undefined for entries without a request. */
+  /** Milliseconds since the epoch (UTC); undefined for entries without a request. */
   dayMs: number | undefined;
   /** Signed. */
   amountMicro: number;
 }
 
-/** Usage roll-ups of one day, width and scope, added up. */
+/** Rows of one day, width and scope, added up. */
 export interface RollUpGroup extends UsageCounts, Pick<RollUpKey, 'width' | 'scope'> {}
 
 export interface AccountSums {
@@ -24,7 +24,6 @@ export interface AccountSums {
 }
 
 export interface AccountComparison {
-  /** The sums that the account should have, according to the ledger. */
   correct: AccountSums;
   /** Absolute differences between the ledger and the account. */
   balanceDriftMicro: number;
@@ -43,7 +42,6 @@ function tokensOf(counts: UsageCounts | undefined): number {
 
 const nameOf = ({ type, mode, dayMs }: LedgerGroup) => `${type} ${mode ?? ''} ${dayMs ?? ''}`;
 
-/** Adds up the sums of two parts of a ledger. */
 export function addGroups(one: readonly LedgerGroup[], other: readonly LedgerGroup[]): LedgerGroup[] {
   const sums = new Map(one.map((group) => [nameOf(group), { ...group }]));
   for (const group of other) {
@@ -62,7 +60,7 @@ export function daysOf(groups: readonly LedgerGroup[]): number[] {
   return [...new Set(groups.flatMap(({ dayMs }) => dayMs ?? []))];
 }
 
-/** The ledger's sums of a day's requests; undefined: there are none. */
+/** Undefined: the day has no requests. */
 export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): UsageCounts | undefined {
   const [first, ...more] = ledger.filter((group) => group.dayMs === dayMs);
   if (first === undefined) return undefined;
@@ -81,7 +79,6 @@ function budgetByMonth(ledger: readonly LedgerGroup[]): Record<string, number> {
   return months;
 }
 
-/** Compares a tenant's account with its ledger, which is always right. */
 export function compareAccount(ledger: readonly LedgerGroup[], account: AccountSums): AccountComparison {
   const correct = {
     balanceMicro: ledger.reduce((sum, group) => sum + group.amountMicro, 0),
@@ -95,8 +92,8 @@ export function compareAccount(ledger: readonly LedgerGroup[], account: AccountS
 }
 
 /**
- * Compares a day's usage roll-ups with the ledger's requests of that day. Rows of a minute are compared only while they
- * are kept; `now`: milliseconds since the epoch. Returns the difference in tokens, at least 1 if anything differs.
+ * Rows of a minute are compared only while they are kept; `now`: milliseconds since the epoch. Returns the difference
+ * in tokens, at least 1 if anything differs.
  */
 export function compareDay(
   dayMs: number,

@@ -1,31 +1,31 @@
 import { CEILING_MAX, sumOf } from './capacity.ts';
 import type { Capacity, CapacityReport, Share } from './capacity.ts';
 
-/** The share of calls that may be late while the ceiling grows, and from which it shrinks. */
+/** Shares of calls that are late: up to which the ceiling grows, and from which it shrinks. */
 const GROW_LATE_MAX = 0.1;
 const SHRINK_LATE_MIN = 0.25;
-/** The share of the ceiling that must be in use for it to grow, and for late first tokens to be its fault. */
+/** Shares of the ceiling in use: for it to grow, and for late first tokens to be its fault. */
 const GROW_USED_MIN = 0.7;
 const SHRINK_USED_MIN = 0.5;
-/** While the ceiling doubles: the share of calls that may be without a first token. */
+/** Share of calls that may be without a first token while the ceiling doubles. */
 const DOUBLE_PENDING_MAX = 0.25;
 /** One step of a proven ceiling, and the pause after it. */
 const STEP = 0.1;
 const HOLD_MIN_MS = 1_000;
 const HOLD_SHRUNK_MS = 5_000;
 const HOLD_MAX_MS = 60_000;
-/** The part of the ceiling that is left after a 429 of a provider that says nothing about its limits. */
+/** Left of the ceiling after a 429 of a provider that says nothing about its limits. */
 const THROTTLED = 0.7;
-/** The least that is left after one step down. */
+/** Left at least after one step down. */
 const SHRUNK_MIN = 0.25;
 /** Shrinking helped if first tokens came in less than this share of the time before. */
 const HELPED = 0.8;
-/** How much the usual time follows faster first tokens, and slower ones: some prompts are in a provider's cache. */
+/** The usual time follows faster first tokens more than slower ones: some prompts are in a provider's cache. */
 const FASTER_WEIGHT = 0.2;
 const SLOWER_WEIGHT = 0.02;
 const SLOWNESS_WEIGHT = 0.3;
 
-/** How long the first tokens of a report took, compared with what is usual; undefined: there were none. */
+/** Compares the times of a report's first tokens with the usual ones; undefined: there were none. */
 function slownessOf({ usualMs }: Capacity, { firsts }: CapacityReport): number | undefined {
   let expected = 0;
   let taken = 0;
@@ -38,7 +38,7 @@ function slownessOf({ usualMs }: Capacity, { firsts }: CapacityReport): number |
   return expected === 0 ? undefined : taken / expected;
 }
 
-/** While the ceiling is in use calls may wait inside the provider: slow first tokens then say nothing about what is usual. */
+/** Learns nothing from slow first tokens while the ceiling is in use: calls may wait inside the provider. */
 export function learnTimes(capacity: Capacity, report: CapacityReport): Capacity {
   const isFull = sumOf(capacity.shares, 'used') >= capacity.found * SHRINK_USED_MIN;
   const usualMs = capacity.usualMs.map((usual, size) => {
@@ -55,14 +55,14 @@ export function learnTimes(capacity: Capacity, report: CapacityReport): Capacity
   return { ...capacity, usualMs, slowness: before + (slowness - before) * SLOWNESS_WEIGHT };
 }
 
-/** From now on only calls that begin now are evidence. */
+/** From here, only calls that begin later are evidence. */
 function newEpoch(capacity: Capacity): Capacity {
   const shares: Record<string, Share> = {};
   for (const [worker, share] of Object.entries(capacity.shares)) shares[worker] = { ...share, newLate: 0 };
   return { ...capacity, epoch: capacity.epoch + 1, acks: 0, slowness: null, shares };
 }
 
-/** Fewer calls at once: `found` from now on, with longer pauses before the next steps up. */
+/** Lowers the ceiling to `found`, with longer pauses before the next steps up. */
 function shrunk(capacity: Capacity, found: number, now: number): Capacity {
   const holdMs = Math.min(HOLD_MAX_MS, Math.max(HOLD_SHRUNK_MS, capacity.holdMs * 2));
   return { ...newEpoch(capacity), found: Math.max(1, Math.floor(found)), isProven: true, holdMs, growAt: now + holdMs };
@@ -74,7 +74,7 @@ function afterLate(capacity: Capacity, report: CapacityReport, now: number): Cap
   const usual = capacity.usualMs.find((ms) => ms !== null) ?? 1;
   const slowness = Math.max(capacity.slowness ?? 1, report.newLateMs / usual);
   if (before !== null && slowness >= before.slowness * HELPED) {
-    // Fewer calls were no faster: the provider has become slower by itself, so its usual times are these.
+    // Fewer calls were no faster: the provider itself has become slower, so its usual times are these.
     const usualMs = capacity.usualMs.map((ms) => (ms === null ? null : ms * slowness));
     return { ...newEpoch(capacity), found: before.found, before: null, usualMs };
   }
@@ -83,7 +83,7 @@ function afterLate(capacity: Capacity, report: CapacityReport, now: number): Cap
   return { ...next, before: { found: before?.found ?? found, slowness } };
 }
 
-/** Doubles when all that was begun has its first token, as TCP's slow start does; a proven ceiling takes small steps. */
+/** Doubles once all calls have their first token, as TCP's slow start does; a proven ceiling takes small steps. */
 function grown(capacity: Capacity, now: number): Capacity {
   const { found, isProven, holdMs, growAt, shares, acks } = capacity;
   if (!isProven) {
@@ -104,12 +104,11 @@ function grown(capacity: Capacity, now: number): Capacity {
   };
 }
 
-/** Whether so much of the ceiling is in use that it may grow: only then are first tokens needed as evidence. */
+/** The ceiling may grow only then, so only then are first tokens needed as evidence. */
 export function isInUse({ shares, found }: Capacity): boolean {
   return sumOf(shares, 'used') >= found * GROW_USED_MIN;
 }
 
-/** The ceiling after a report. */
 export function nextCeiling(capacity: Capacity, report: CapacityReport, now: number): Capacity {
   const { shares, found } = capacity;
   const [inFlight, used] = [sumOf(shares, 'inFlight'), sumOf(shares, 'used')];

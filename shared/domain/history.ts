@@ -1,17 +1,17 @@
 import type { ChatMessage } from '../contracts/chat-request.ts';
 
-/** Stored messages per entity and tenant. Source: docs/spec.md#history. */
+/** Per entity and tenant (docs/spec.md#history). */
 export const HISTORY_MESSAGES_MAX = 50;
 
 /**
- * Tells whether an entity remembers a message: text of its user or of answers. Calls of tools and their results are not kept,
- * because one without the other makes no sense to a model; nor are images and files.
+ * An entity remembers text of its user and of answers. Calls of tools and their results are left out, because one
+ * without the other makes no sense to a model, and so are images and files.
  */
 function isRemembered({ role, content, sent }: ChatMessage): boolean {
   return role !== 'system' && role !== 'tool' && content !== '' && sent?.['tool_calls'] === undefined;
 }
 
-/** MongoDB keeps UTF-8: half a surrogate pair comes back from it as a replacement character. */
+/** MongoDB keeps UTF-8, which turns half a surrogate pair into a replacement character. */
 function isStoredAs(stored: string, sent: string): boolean {
   return stored === sent || (stored.length === sent.length && stored === sent.toWellFormed());
 }
@@ -34,7 +34,7 @@ function matches(
   return true;
 }
 
-/** How many of the submitted messages (`system` aside) the history already has, counted from their beginning. */
+/** Counts the submitted messages (without `system`) that the history already has, from their beginning. */
 function overlapOf(history: readonly ChatMessage[], submitted: readonly ChatMessage[]): number {
   for (let length = Math.min(history.length, submitted.length); length > 0; length -= 1) {
     if (matches(history, history.length - length, submitted, 0)) return length;
@@ -48,9 +48,9 @@ function overlapOf(history: readonly ChatMessage[], submitted: readonly ChatMess
 }
 
 /**
- * Joins stored history and submitted messages (docs/spec.md#history): if the submitted ones begin with a copy
- * of the end of the history, the overlap is sent and stored once. Returns the earlier messages, oldest first, the
- * submitted ones that are not among them, and those of these that are stored with the answer.
+ * Joins stored history and submitted messages (docs/spec.md#history): where these begin with a copy of its end, the
+ * overlap is sent and stored once. Returns the earlier messages, oldest first, the submitted ones beyond them, and
+ * those of these to store with the answer.
  */
 export function mergeHistory(history: readonly ChatMessage[], submitted: readonly ChatMessage[]) {
   const spoken = submitted.filter(isRemembered);

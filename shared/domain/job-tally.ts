@@ -1,8 +1,8 @@
-/** Counts of jobs that ended in a queue during some time. Durations are counted in buckets, so that tallies can be added up. */
+/** Jobs that ended in a queue during some time. Durations count in buckets, so that tallies can be added up. */
 export interface JobTally {
   completed: number;
   failed: number;
-  /** Bucket → how many jobs waited, or ran, that long. */
+  /** Bucket → jobs that waited, or ran, that long. */
   waited: Map<number, number>;
   ran: Map<number, number>;
 }
@@ -17,7 +17,7 @@ const BOUNDS_MS = [
   1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000,
 ];
 
-/** The index of the smallest bound that the duration does not exceed; durations beyond all bounds count in the last. */
+/** Durations beyond all bounds count in the last bucket. */
 export function bucketOf(durationMs: number): number {
   const bucket = BOUNDS_MS.findIndex((bound) => durationMs <= bound);
   return bucket === -1 ? BOUNDS_MS.length - 1 : bucket;
@@ -38,12 +38,11 @@ export function sumTallies(tallies: Iterable<JobTally>): JobTally {
   return sum;
 }
 
-/** How many durations were counted. */
 export function countOf(counts: ReadonlyMap<number, number>): number {
   return [...counts.values()].reduce((sum, count) => sum + count, 0);
 }
 
-/** The duration that `percent` of those counted do not exceed, spread evenly within a bucket; 0 if none is counted. */
+/** `percent` of the durations do not exceed it; they spread evenly within a bucket. 0 if none is counted. */
 export function percentileMs(counts: ReadonlyMap<number, number>, percent: number): number {
   let before = 0;
   const rank = (countOf(counts) * percent) / 100;

@@ -1,25 +1,24 @@
 import { refundOf } from './pricing.ts';
 
-/** These are compared before a payment's notice books credits; the label of `parley_payment_mismatches_total`. */
+/** Compared before a payment's notice books credits; the label of `parley_payment_mismatches_total`. */
 export const PAYMENT_MISMATCHES = ['checkout', 'session', 'mode', 'livemode', 'status', 'currency', 'amount'] as const;
 export type PaymentMismatch = (typeof PAYMENT_MISMATCHES)[number];
 
-/** A payment's session as its notice describes it; null: the notice does not say. */
+/** From its notice; null: the notice does not say. */
 export interface PaidSession {
   id: string;
-  /** Taken from the URL that the buyer opened; anybody can set it on a payment link. */
+  /** From the URL that the buyer opened; anybody can set it on a payment link. */
   clientReferenceId: string | null;
-  /** This service wrote it into the session; nobody else can. */
+  /** Only this service can write it into the session. */
   metadataCheckoutId: string | null;
   amount: number | null;
   currency: string | null;
   status: string;
   mode: string;
-  /** Whether the session is in the mode, live or test, of the key that this service uses. */
+  /** The mode, live or test, of the key that this service uses. */
   isOfOurMode: boolean;
 }
 
-/** The checkout as this service opened it. */
 interface ExpectedPayment {
   _id: string;
   payment: string;
@@ -28,7 +27,7 @@ interface ExpectedPayment {
   currency: string;
 }
 
-/** Why a session is not the paid one of this checkout; undefined: it is (docs/spec.md#payments). */
+/** Undefined: the session is the paid one of this checkout (docs/spec.md#payments). */
 export function mismatchOf(checkout: ExpectedPayment, session: PaidSession): PaymentMismatch | undefined {
   const { _id: checkoutId, sessionId } = checkout;
   if (checkout.payment !== 'stripe') return 'checkout';
@@ -41,7 +40,7 @@ export function mismatchOf(checkout: ExpectedPayment, session: PaidSession): Pay
   return session.amount === checkout.amount ? undefined : 'amount';
 }
 
-/** A refund of a purchase. One that has failed or was canceled stays so; its money is back with the seller. */
+/** A refund that failed or was canceled stays so; its money is back with the seller. */
 export interface Refund {
   id: string;
   /** In the purchase's currency and minor units. */
@@ -49,7 +48,7 @@ export interface Refund {
   isFailed: boolean;
 }
 
-/** A dispute of a purchase. Its money can be withdrawn and reinstated repeatedly; notices can arrive out of order. */
+/** A dispute's money can be withdrawn and reinstated repeatedly; notices can arrive out of order. */
 export interface Dispute {
   id: string;
   /** In the purchase's currency and minor units. */
@@ -58,19 +57,19 @@ export interface Dispute {
   reinstatements: number;
 }
 
-/** How much of a purchase has gone back to the buyer, in money and in credits. */
+/** Gone back to the buyer, in money and in credits. */
 export interface Reversed {
   refundedAmount: number;
   refundedMicro: number;
-  /** The highest total of refunds that a notice gave, failed ones included. */
+  /** The highest total of a notice, failed refunds included. */
   refundTotal: number;
   refunds: Refund[];
   disputes: Dispute[];
-  /** Disputes take this beyond the refunds. */
+  /** Taken beyond the refunds. */
   disputedMicro: number;
 }
 
-/** A notice about money of a purchase that went back to the buyer, or was reinstated. */
+/** Money of a purchase went back to the buyer, or was reinstated. */
 export type Reversal =
   /** The total paid back so far. */
   | { kind: 'refund'; refundedAmount: number }
@@ -107,10 +106,7 @@ function withRefund(refunds: readonly Refund[], { id, amount, isFailed }: Refund
 
 const sumOf = (parts: readonly { amount: number }[]) => parts.reduce((sum, { amount }) => sum + amount, 0);
 
-/**
- * What has gone back after a reversal. The result depends on which notices came, not on their order. A purchase goes
- * back in full at most once, whether by refunds, disputes or both.
- */
+/** Depends on the notices, not on their order. A purchase goes back at most once, by refunds, disputes or both. */
 export function reverse(purchase: ReversiblePurchase, reversal: Reversal): Reversed {
   let { refundTotal = purchase.refundedAmount, refunds = [], disputes = [] } = purchase;
   if (reversal.kind === 'dispute') {
@@ -121,7 +117,7 @@ export function reverse(purchase: ReversiblePurchase, reversal: Reversal): Rever
   else refundTotal = Math.max(refundTotal, reversal.refundedAmount);
   const failed = sumOf(refunds.filter(({ isFailed }) => isFailed));
   const paidBack = sumOf(refunds) - failed;
-  // Either may know of fewer refunds than there are, but of none twice: the larger is right.
+  // Either may miss refunds, but neither counts one twice: the larger is right.
   const refundedAmount = Math.min(Math.max(paidBack, refundTotal - failed), purchase.amount);
   const disputed = sumOf(disputes.filter(({ withdrawals, reinstatements }) => withdrawals > reinstatements));
   const refundedMicro = refundOf(purchase, refundedAmount);

@@ -5,7 +5,7 @@ import type { Rates, TargetCost } from './routing.ts';
 /** Stripe takes at most eight digits. */
 export const AMOUNT_MAX = 99_999_999;
 
-/** Currencies in which cards are not charged to the last minor unit. Stripe refuses any other amount. */
+/** Cards are not charged to the last minor unit of these. Stripe refuses other amounts. */
 const STEPS: Readonly<Record<string, number>> = { bhd: 10, jod: 10, kwd: 10, omr: 10, tnd: 10, isk: 100, ugx: 100 };
 
 /** Amounts of a currency (ISO 4217, lower case) are multiples of this many minor units. */
@@ -13,14 +13,14 @@ export function amountStepOf(currency: string): number {
   return STEPS[currency] ?? 1;
 }
 
-/** Whether a card can be charged `amount` minor units of `currency` (ISO 4217, lower case). */
+/** `amount` is in minor units of `currency` (ISO 4217, lower case). */
 export function isPayable(amount: number, currency: string): boolean {
   return amount <= AMOUNT_MAX && amount % amountStepOf(currency) === 0;
 }
 
 const MICRO_PER_MILLION = 1_000_000_000_000n;
 
-/** The price of a freely chosen amount of credits in minor units of `currency`, rounded up to whole steps. */
+/** In minor units of `currency`, rounded up to whole steps. */
 export function priceOf(creditsMicro: number, pricePerMillion: number, currency: string): number {
   const step = BigInt(amountStepOf(currency));
   const exact = BigInt(creditsMicro) * BigInt(pricePerMillion);
@@ -28,7 +28,7 @@ export function priceOf(creditsMicro: number, pricePerMillion: number, currency:
   return Number(((exact + unit - 1n) / unit) * step);
 }
 
-/** Micro-credits to take back once `refundedAmount` of a purchase has been paid back; a full refund takes all. */
+/** Micro-credits to take back once `refundedAmount` was paid back; a full refund takes all. */
 export function refundOf(
   { creditsMicro, amount }: { creditsMicro: number; amount: number },
   refundedAmount: number,
@@ -37,7 +37,7 @@ export function refundOf(
   return Number((BigInt(creditsMicro) * part) / BigInt(amount));
 }
 
-/** Minor units of a currency (ISO 4217, lower case) as an amount of the currency itself. */
+/** Minor units of a currency (ISO 4217, lower case) in the currency itself. */
 export function toMajor(minorUnits: number, currency: string): number {
   const { maximumFractionDigits = 2 } = new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions();
   return minorUnits / 10 ** maximumFractionDigits;
@@ -46,12 +46,12 @@ export function toMajor(minorUnits: number, currency: string): number {
 /** 1 credit is one token at rate 1; amounts are integers of micro-credits (docs/spec.md#price). */
 const MICRO_PER_CREDIT = 1_000_000;
 
-/** An estimate that needs no tokenizer: a token of English text is about four bytes. */
+/** Needs no tokenizer: a token of English text is about four bytes. */
 export const BYTES_PER_TOKEN = 4;
 
 /**
- * Tokens as which vectors count in token windows: a token of a streamed answer takes as many bytes in Redis. By the tokens
- * of its inputs alone, a default key could fill a Redis of 2 GB within four minutes.
+ * Token windows count vectors as tokens: a token of a streamed answer takes as many bytes in Redis. By its inputs'
+ * tokens alone, a default key could fill a Redis of 2 GB within four minutes.
  */
 export const vectorTokens = (bytes: number) => Math.ceil(bytes / 128);
 
@@ -66,7 +66,7 @@ export function priceUsage(usage: Usage, { promptMicro, completionMicro, kinds }
   return price;
 }
 
-/** The rates at which credits are held: nobody knows yet of which kind the tokens will be, so the dearest counts. */
+/** Credits are held before anybody knows the kinds of tokens, so the dearest rate counts. */
 export function holdRates(rates: Rates): Rates {
   const { promptMicro, completionMicro, kinds } = rates;
   if (kinds === undefined) return rates;
@@ -75,12 +75,12 @@ export function holdRates(rates: Rates): Rates {
   return { promptMicro: dearest('prompt', promptMicro), completionMicro: dearest('completion', completionMicro) };
 }
 
-/** The operator's cost of a call, in billionths of the cost's currency; rounded, once a call. */
+/** In billionths of the cost's currency; rounded, once a call. */
 export function spendOf(usage: Usage, cost: TargetCost): number {
   return Math.round(priceUsage(usage, cost) / 1_000);
 }
 
-/** Credits, which have at most six decimals, as whole micro-credits; rounding removes the floating-point error. */
+/** Credits have at most six decimals; rounding removes the floating-point error. */
 export function toMicro(credits: number): number {
   return Math.round(credits * MICRO_PER_CREDIT);
 }
@@ -90,13 +90,13 @@ export function toCredits(micro: number): number {
   return micro / MICRO_PER_CREDIT;
 }
 
-/** `202611`: the calendar month (UTC) of a time in milliseconds; budgets are counted by it. */
+/** `202611`: the month (UTC) of a time in milliseconds, by which budgets are counted. */
 export function monthOf(timeMs: number): string {
   const date = new Date(timeMs);
   return `${date.getUTCFullYear()}${String(date.getUTCMonth() + 1).padStart(2, '0')}`;
 }
 
-/** `20261121`: the calendar day (UTC); the allowance of test keys is counted by it. */
+/** `20261121`: the day (UTC), by which the allowance of test keys is counted. */
 export function dayOf(timeMs: number): string {
   return `${monthOf(timeMs)}${String(new Date(timeMs).getUTCDate()).padStart(2, '0')}`;
 }

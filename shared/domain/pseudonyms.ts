@@ -2,9 +2,9 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { putNewest } from './bounded-map.ts';
 
 /**
- * What replaces a deleted entity in records, and a user in calls of providers: the same for the same entity, so that sums
- * stay separate, and keyed, so that nobody finds the entity by trying names. Each tenant has its own key: another tenant's
- * entity of the same name has another pseudonym.
+ * Replaces a deleted entity in records, and a user in calls of providers. One entity always has one pseudonym, so sums
+ * stay separate; keys keep anybody from finding the entity by trying names. Each tenant has its own key, so equal names
+ * of two tenants have different pseudonyms.
  */
 export type Pseudonyms = ReturnType<typeof createPseudonyms>;
 
@@ -12,14 +12,14 @@ const PREFIX = 'erased_';
 const KEY_BYTES = 32;
 const TAG_BYTES = 16;
 const CHECK_BYTES = 6;
-/** The length of the tag in base64; that of the check follows it. */
+/** In base64; the check's length is the next constant. */
 const TAG_CHARACTERS = 22;
 /** Deriving a key costs more than using it. */
 const TENANTS_MAX = 10_000;
 /** Each request of an entity needs its pseudonym about four times, and making one costs two hashes. */
 const KNOWN_MAX = 256;
 
-/** `rootKey`: the tenants' keys are derived from it (HKDF); another root key gives other pseudonyms. */
+/** `rootKey`: the tenants' keys derive from it (HKDF); another root key gives other pseudonyms. */
 export function createPseudonyms(rootKey: Buffer) {
   const keys = new Map<string, Buffer>();
 
@@ -53,10 +53,10 @@ export function createPseudonyms(rootKey: Buffer) {
       return pseudonym;
     },
 
-    /** A provider, which serves all tenants under one account, reads this in place of a tenant's name for its user. */
+    /** A provider serves all tenants under one account and reads this instead of a tenant's name for its user. */
     ofUser: (tenantId: string, user: string): string => hash(tenantId, 'user', user, TAG_BYTES),
 
-    /** Whether a text was made by `of`, so that pseudonyms are not replaced again. */
+    /** `of` made this text: pseudonyms are not replaced again. */
     isOne(tenantId: string, text: string): boolean {
       if (!text.startsWith(PREFIX)) return false;
       const made = Buffer.from(withCheck(tenantId, text.slice(PREFIX.length, PREFIX.length + TAG_CHARACTERS)));
@@ -70,8 +70,8 @@ export function createPseudonyms(rootKey: Buffer) {
 const ANYWHERE_FROM_CHARACTERS = 4;
 
 /**
- * The text with an entity's name replaced wherever it occurs; a name of three characters or fewer is replaced only where
- * it stands alone: `line-1` names the entity `1`, `line-10` does not.
+ * Replaces an entity's name wherever it occurs, but one of three characters or fewer only where it stands alone:
+ * `line-1` names the entity `1`, `line-10` does not.
  */
 export function hideName(text: string, name: string, instead: string): string {
   if (name === '') return text;

@@ -5,17 +5,14 @@ import type { ChatRoute } from '../contracts/jobs.ts';
 import type { KeyMode } from '../contracts/space.ts';
 import type { SettlementRecord } from '../contracts/settlement.ts';
 
-/** The bucket widths of `GET /usage` (docs/spec.md#usage). */
+/** `GET /usage` has these widths (docs/spec.md#usage). */
 export const BUCKET_MS = { '1m': 60_000, '1h': 3_600_000, '1d': 86_400_000 } as const;
 export type BucketWidth = keyof typeof BUCKET_MS;
 
-/** There can be as many minute buckets as requests, so they are not kept for ever. */
+/** Minute buckets can be as many as requests, so they are not kept for ever. */
 export const MINUTES_KEPT_MS = 35 * BUCKET_MS['1d'];
 
-/**
- * What is counted of the requests of one bucket. `estimatedRequests`: those whose tokens the service counted itself;
- * `spendNano`: what their provider calls cost the operator, in billionths of the row's currency.
- */
+/** `estimatedRequests`: tokens counted by the service; `spendNano`: operator's cost, billionths of the currency. */
 export const USAGE_COUNTS = [
   'requests',
   'promptTokens',
@@ -25,13 +22,10 @@ export const USAGE_COUNTS = [
   'spendNano',
 ] as const;
 export type UsageCounts = Record<(typeof USAGE_COUNTS)[number], number> & TokenKinds;
-/** Every field of `UsageCounts`; a kind of which there is nothing is absent. */
+/** A kind of which there is nothing is absent. */
 export const ALL_COUNTS = [...USAGE_COUNTS, ...KIND_NAMES] as const;
 
-/**
- * Which requests a row sums up. Every request is in two rows of each width: one of scope `all`, which is not split by
- * entity and so stays small, and one of scope `entity`.
- */
+/** Every request is in two rows of each width: scope `all` stays small, as entities do not split it. */
 export interface RollUpKey {
   tenantId: string;
   width: BucketWidth;
@@ -44,14 +38,14 @@ export interface RollUpKey {
   /** The target that answered; empty where nobody knows. */
   provider: string;
   model: string;
-  /** Of `spendNano`, ISO 4217 in lower case; empty: some target that was called has no cost. */
+  /** Of `spendNano`, ISO 4217 in lower case; empty: some called target has no cost. */
   currency: string;
   scope: 'all' | 'entity';
   /** Empty if the request had none, and in scope `all`. */
   entityId: string;
 }
 
-/** Fields that tell the rows of one tenant, width and time apart. */
+/** Tell rows of one tenant, width and time apart. */
 export const ROLL_UP_DIMENSIONS = [
   'keyId',
   'tier',
@@ -69,7 +63,7 @@ export interface RollUp {
   counts: UsageCounts;
 }
 
-/** A unique name for a row; entity ids may contain any character, so they come last, and so may names of models. */
+/** Entity ids and names of models may contain any character, so they come last. */
 export function rollUpIdOf(key: RollUpKey): string {
   return [
     key.tenantId,
@@ -79,7 +73,7 @@ export function rollUpIdOf(key: RollUpKey): string {
   ].join(' ');
 }
 
-/** The part of a booked request that a roll-up needs, from its outbox record or its ledger entry. */
+/** From its outbox record or its ledger entry. */
 export type BookedRequest = Pick<
   SettlementRecord,
   | 'tenantId'
@@ -99,7 +93,7 @@ export type BookedRequest = Pick<
   | TokenKind
 >;
 
-/** The rows of a record: those of the three widths, in the order of BUCKET_MS. */
+/** One row of each width and scope, in the order of BUCKET_MS. */
 function keysOf({ acceptedAt, entityId = '', spend, ...booked }: BookedRequest): RollUpKey[] {
   const { tenantId, keyId, tier, mode, endpoint, provider, model } = booked;
   return (Object.keys(BUCKET_MS) as BucketWidth[]).flatMap((width) => {
@@ -130,7 +124,7 @@ const none = (): UsageCounts => ({
   spendNano: 0,
 });
 
-/** Groups the records that belong in the same rows: those of one minute that differ in nothing else. */
+/** Requests of one minute that differ in nothing else share a group. */
 function alike(records: readonly BookedRequest[]): { one: BookedRequest; counts: UsageCounts }[] {
   const groups = new Map<string, { one: BookedRequest; counts: UsageCounts }>();
   for (const one of records) {
@@ -154,10 +148,10 @@ function alike(records: readonly BookedRequest[]): { one: BookedRequest; counts:
   return [...groups.values()];
 }
 
-/** The usage that a batch of settled requests adds, one item per row. */
+/** One item per row. */
 export function rollUp(records: readonly BookedRequest[]): RollUp[] {
   const rows = new Map<string, RollUp>();
-  // Six names per group, not per record: most of many records are alike.
+  // Names are made per group, not per record: most of many records are alike.
   for (const { one, counts } of alike(records)) {
     for (const key of keysOf(one)) {
       const id = rollUpIdOf(key);

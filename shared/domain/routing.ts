@@ -26,31 +26,30 @@ export interface Provider {
 export interface Target {
   provider: string;
   model: string;
-  /** Share among targets of the same priority; a target with 0 is tried only when no other is left. */
+  /** Share among targets of one priority; a target with 0 is tried only when no other is left. */
   weight: number;
   /** Lowest first. */
   priority: number;
   /** Tokens. */
   contextWindow: number;
-  /** Calls at once. Undefined: the provider's, or found. */
+  /** Undefined: the provider's, or found. */
   maxInFlight?: number;
-  /** The price that the provider charges the operator. Undefined: unknown. */
+  /** The provider's price for the operator. Undefined: unknown. */
   cost?: TargetCost;
-  /** Its abilities beyond text. Undefined: those of its provider's kind. */
+  /** Beyond text. Undefined: those of its provider's kind. */
   capabilities?: readonly Capability[];
   /** The longest answer that it can make, in tokens. Undefined: CHAT_LIMITS.maxTokensMax. */
   maxOutputTokens?: number;
 }
 
-/** A target with its provider. */
 export interface Route {
   target: Target;
   provider: Provider;
 }
 
-/** Abilities that the adapter for Anthropic's protocol maps; the other kinds speak OpenAI's, which passes everything on. */
+/** The adapter for Anthropic's protocol maps these; other kinds speak OpenAI's, which passes everything on. */
 const ANTHROPIC_CAPABILITIES: readonly Capability[] = ['tools', 'images', 'files'];
-/** The fields of OpenAI's protocol that it maps. */
+/** Fields of OpenAI's protocol that the same adapter maps. */
 export const ANTHROPIC_FIELDS: ReadonlySet<string> = new Set([
   'temperature',
   'top_p',
@@ -66,13 +65,13 @@ function has({ target, provider }: Route, capability: Capability): boolean {
   return capabilities.includes(capability);
 }
 
-/** The fields of a request that none of these targets gets: they change no meaning, and the caller hears of them. */
+/** None of these targets gets them: they change no meaning, and the caller hears of them. */
 export function unreadFields(routes: readonly Route[], { passed = {} }: ChatRequest): string[] {
   if (routes.some(({ provider }) => provider.kind !== 'anthropic')) return [];
   return Object.keys(passed).filter((name) => !ANTHROPIC_FIELDS.has(name));
 }
 
-/** The field at fault where a capability is missing, and the words for what it asks. */
+/** Names the field at fault, and what it asks in words. */
 const ASKED: Readonly<Record<Capability, readonly [param: string, what: string]>> = {
   tools: ['tools', 'tools'],
   custom_tools: ['tools', 'tools of the type `custom`'],
@@ -91,7 +90,7 @@ function asked(need: Capability, { passed = {} }: ChatRequest): readonly [param:
   return [name, `\`${name}\``];
 }
 
-/** Those targets that have all that a request needs. Throws `invalid_request` where there are targets, and none has. */
+/** Targets with all that a request needs. Throws `invalid_request` if there are targets but none has it. */
 export function servable(routes: readonly Route[], model: string, request: ChatRequest): Route[] {
   const { needs = [] } = request;
   const serving = routes.filter((route) => needs.every((need) => has(route, need)));
@@ -133,7 +132,7 @@ export interface TierConfig {
   targets: Target[];
 }
 
-/** docs/spec.md#price: what a tier costs before an administrator says otherwise. */
+/** A tier costs this before an administrator says otherwise (docs/spec.md#price). */
 export const DEFAULT_RATES: Readonly<Record<Tier, Rates>> = {
   mobius: { promptMicro: 1_000_000, completionMicro: 1_000_000 },
   oloid: { promptMicro: 4_000_000, completionMicro: 4_000_000 },
@@ -141,29 +140,27 @@ export const DEFAULT_RATES: Readonly<Record<Tier, Rates>> = {
   moderation: { promptMicro: 0, completionMicro: 0 },
 };
 
-/** A name that an administrator publishes. */
 export interface PublishedModel {
   tier: RoutedTier;
-  /** The only target of the tier that serves it. Undefined: all do. */
+  /** The only target that serves this name. Undefined: all of the tier. */
   target?: { provider: string; model: string };
   /** Milliseconds since the epoch. */
   createdAt: number;
 }
 
-/** Everything a worker needs to route: one consistent snapshot. */
+/** One consistent snapshot of all that a worker needs to route. */
 export interface RoutingTable {
   tiers: Partial<Record<Tier, TierConfig>>;
-  /** By their names. */
   models: ReadonlyMap<string, PublishedModel>;
   providers: ReadonlyMap<string, Provider>;
-  /** Providers that are left out because their stored API key cannot be decrypted, with the reason. */
+  /** Left out, because their stored API key cannot be decrypted; the value is the reason. */
   unreadable: ReadonlyMap<string, unknown>;
 }
 
 /** More would make a sentence that nobody reads. */
 const NAMED_MAX = 20;
 
-/** The tier that serves a request. Throws `model_not_found` for a name that leads to none, or to one that cannot. */
+/** Throws `model_not_found` for a name that leads to no tier, or to one that cannot serve it. */
 export function tierOf({ models }: RoutingTable, { model, task }: ChatRequest, defaultModel: Tier): Tier {
   if (task?.kind === 'moderation') return 'moderation';
   const name = model ?? (task === undefined ? defaultModel : task.kind);
@@ -179,7 +176,6 @@ export function tierOf({ models }: RoutingTable, { model, task }: ChatRequest, d
   );
 }
 
-/** The targets of the tier that may serve a request for this name. */
 export function targetsOf({ tiers, models }: RoutingTable, tier: Tier, model: string | undefined): readonly Target[] {
   const targets = tiers[tier]?.targets ?? [];
   const only = model === undefined ? undefined : models.get(model)?.target;
@@ -187,7 +183,7 @@ export function targetsOf({ tiers, models }: RoutingTable, tier: Tier, model: st
   return targets.filter((target) => target.provider === only.provider && target.model === only.model);
 }
 
-/** The request, its answer at most as long as the longest that one of these targets can make. */
+/** Shortens the answer to the longest that one of these targets can make. */
 export function fitAnswer(request: ChatRequest, targets: readonly Target[]): ChatRequest {
   const unsaid = request.isUnbounded === true ? CHAT_LIMITS.maxTokensDefault : CHAT_LIMITS.maxTokensMax;
   let most = targets.length === 0 ? unsaid : 0;
@@ -196,15 +192,15 @@ export function fitAnswer(request: ChatRequest, targets: readonly Target[]): Cha
 }
 
 /**
- * The request as admission counts and holds it. Most ask for what any target can, and need no look at the targets; one that
- * can only make shorter answers is asked for those when it is called.
+ * For admission's counts and holds. Most requests ask for what any target can, and skip the look at targets; a target
+ * that only makes shorter answers is asked for those when called.
  */
 export function fitRequest(table: RoutingTable, tier: Tier, request: ChatRequest): ChatRequest {
   if (request.maxTokens <= CHAT_LIMITS.maxTokensMax) return request;
   return fitAnswer(request, targetsOf(table, tier, request.model));
 }
 
-/** The targets whose providers can be called, in their order. */
+/** Drops targets whose providers cannot be called; keeps the order. */
 export function routesOf({ providers }: RoutingTable, targets: readonly Target[]): Route[] {
   return targets.flatMap((target) => {
     const provider = providers.get(target.provider);
@@ -212,10 +208,7 @@ export function routesOf({ providers }: RoutingTable, targets: readonly Target[]
   });
 }
 
-/**
- * The order in which a request tries a tier's targets: by priority, then by a draw that follows the weights.
- * `random` returns numbers from 0 (inclusive) to 1 (exclusive).
- */
+/** By priority, then by a draw that follows the weights. `random`: from 0 (inclusive) to 1 (exclusive). */
 export function orderTargets(targets: readonly Target[], random: () => number): Target[] {
   const priorities = [...new Set(targets.map((target) => target.priority))].sort((a, b) => a - b);
   return priorities.flatMap((priority) =>

@@ -1,9 +1,6 @@
 import { CHAT_LIMITS } from '../contracts/chat-request.ts';
 
-/**
- * Every error a caller can see, one row each (docs/spec.md#codes).
- * `meaning` is for the API document: when a caller sees the error.
- */
+/** Every error a caller can see, one row each (docs/spec.md#codes). `meaning`, for the API document, says when. */
 export const ERRORS = {
   missing_api_key: { status: 401, type: 'authentication_error', meaning: 'No API key was sent.' },
   invalid_api_key: {

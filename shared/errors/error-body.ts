@@ -20,10 +20,7 @@ export interface ErrorDetail {
   retryAfterSeconds?: number;
 }
 
-/**
- * The wire's form of an error: its type follows from the code. The names of a caller's fields may have half a surrogate
- * pair, which UTF-8 cannot represent.
- */
+/** A caller's field names may have half a surrogate pair, which UTF-8 cannot represent. */
 export function toErrorObject(detail: ErrorDetail, requestId: string): ErrorObject {
   return {
     code: detail.code,
@@ -35,7 +32,7 @@ export function toErrorObject(detail: ErrorDetail, requestId: string): ErrorObje
   };
 }
 
-/** The part of an error that travels: not its cause, which only operators may read. */
+/** Leaves out the cause, which only operators may read. */
 export function toErrorDetail(error: {
   code: ErrorCode;
   message: string;

@@ -7,7 +7,7 @@ export interface ServiceErrorOptions {
   param?: string;
   /** Whole seconds after which the same call is admitted if nothing else changes. */
   retryAfterSeconds?: number;
-  /** An automatic retry would undo what somebody has asked for, or get the same error again. */
+  /** An automatic retry would undo what somebody asked for, or fail in the same way. */
   isFinal?: boolean;
   /** A machine-readable detail beside the code: `in_flight` (docs/spec.md#holds). */
   reason?: string;
@@ -40,7 +40,7 @@ export function unexpectedError(): ServiceError {
   );
 }
 
-/** 504 for a request that has reached its own time limit, whoever notices. */
+/** 504 for a request that has reached its own time limit, whichever part notices. */
 export function outOfTime(): ServiceError {
   return new ServiceError(
     'timeout',

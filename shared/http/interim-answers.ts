@@ -5,29 +5,27 @@ const CARRIAGE_RETURN = 13;
 const ZERO = 48;
 const ONE = 49;
 const THREE = 51;
-/** Where the three digits of a status stand in `HTTP/1.1 100 Continue`. */
+/** Places of a status's digits in `HTTP/1.1 100 Continue`. */
 const HUNDREDS = 9;
 const TENS = 10;
 const UNITS = 11;
 
-/** Bytes that a connection has brought since its last answer. */
 export interface Answers {
-  /** Whether a byte has come since the connection was opened, or since `next`. */
+  /** A byte has come since the connection was opened, or since `next`. */
   hasBegun(): boolean;
-  /** An answer has ended; what comes from here on belongs to another one. */
+  /** An answer has ended; later bytes belong to another one. */
   next(): void;
 }
 
 /**
- * Has undici skip `100 Continue` that nobody asked for, as it skips `102` and `103`: RFC 9110 section 15.2 requires that
- * of a client, but undici takes it for a bad answer (nodejs/undici#197, "wontfix"), and has no setting for it. Some
- * servers send it before every answer. The last digit of the status is changed to a 3 on its way, which is why nothing
- * has to be held back. One answer at a time; the connection speaks HTTP/1.
+ * Has undici skip `100 Continue` that nobody asked for, as it skips `102` and `103`. RFC 9110 section 15.2 requires
+ * that of a client; undici takes it for a bad answer (nodejs/undici#197, "wontfix") and has no setting for it. The last
+ * digit of the status becomes a 3 on its way, so nothing has to be held back. One answer at a time, over HTTP/1.
  */
 export function skipContinue(socket: Socket): Answers {
   let hasBegun = false;
   let isInHead = true;
-  /** The place in the status line; beyond its digits the interim head goes on to its blank line. */
+  /** Place in the status line; beyond the digits the interim head goes on to its blank line. */
   let at = 0;
   let isTens = false;
   let isLineEmpty = false;

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 
 import ipaddr from 'ipaddr.js';
 
-/** All addresses that are given to hosts of the Internet; mapped, translated and local ones lie outside of it. */
+/** Hosts of the Internet have these addresses; mapped, translated and local ones lie outside. */
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
 
 /** An IPv4 address in the interface part (ISATAP, RFC 5214): some routers tunnel to it. */
@@ -12,9 +12,9 @@ function isIsatap(bytes: readonly number[]): boolean {
 }
 
 /**
- * Whether a text is an IP address of one host on the Internet. Everything that stands for another network is refused:
- * private, shared, link-local, multicast, documentation and reserved ranges, and every form of IPv6 that carries an
- * IPv4 address (mapped, compatible, 6to4, Teredo, NAT64, ISATAP), public or not.
+ * Accepts the IP address of one host on the Internet. Refuses private, shared, link-local, multicast, documentation and
+ * reserved ranges, and every form of IPv6 that carries an IPv4 address (mapped, compatible, 6to4, Teredo, NAT64,
+ * ISATAP), public or not.
  */
 export function isPublicAddress(text: string): boolean {
   // Stricter than ipaddr.js, which also reads `010.1`; a zone (`fe80::1%eth0`) names an interface of this machine.
@@ -37,7 +37,7 @@ const PRIVATE_RANGES: ReadonlySet<string> = new Set([
   'carrierGradeNat',
 ]);
 
-/** Whether a URL's host is a server of a private network, as far as its name tells: nothing is looked up. */
+/** Tells whether a URL's host is a server of a private network by its name alone: nothing is looked up. */
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   // A mapped address is as private as the IPv4 address in it.
@@ -60,9 +60,9 @@ function isAllowedPort(port: string): boolean {
 }
 
 /**
- * Reads the address of a receiver and refuses what cannot be a public one, as far as the text tells; what its name
- * resolves to is looked at with every attempt (webhook-client.ts). The URL parser has turned `0x7f.1`, `2130706433` and
- * the like into the addresses they mean. The fault completes the sentence "url …".
+ * Refuses a receiver's address that cannot be public, as far as the text tells; each attempt checks what its name
+ * resolves to (webhook-client.ts). The URL parser has turned `0x7f.1`, `2130706433` and the like into the addresses
+ * they mean. The fault completes the sentence "url …".
  */
 export function readWebhookUrl(text: string, allowPrivate: boolean): ReadWebhookUrl {
   const refuse = (fault: string): ReadWebhookUrl => ({ ok: false, fault });

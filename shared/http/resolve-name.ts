@@ -2,13 +2,13 @@ import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 
-/** Addresses of a host name; empty where it has none. Never rejects. */
+/** Empty where the host has no address. Never rejects. */
 export type ResolveName = (host: string) => Promise<LookupAddress[]>;
 
 export interface TenantResolverOptions {
   /** A name that takes longer has no address. */
   limitMs?: number;
-  /** Names that only this machine knows, from its hosts file, count as well. */
+  /** Names in this machine's hosts file count as well. */
   allowLocalNames: boolean;
   /** `address:port` of name servers; those of the system by default. */
   servers?: readonly string[];
@@ -24,9 +24,9 @@ const LOOPBACK: readonly LookupAddress[] = [
 ];
 
 /**
- * Resolves names that tenants have given. The system's `getaddrinfo` runs on the four threads that all of Node's file
- * and name look-ups share, so a name server that never answers would stop every other look-up of the process,
- * providers' included. These look-ups ask the name servers over sockets of their own and end after `limitMs`.
+ * Resolves names that tenants have given. The system's `getaddrinfo` runs on the four threads that all file and name
+ * look-ups share, so a silent name server would stop every other look-up of the process, providers' included. These
+ * look-ups use sockets of their own and end after `limitMs`.
  */
 export function createTenantResolver(options: TenantResolverOptions): ResolveName {
   const { limitMs = LIMIT_MS, allowLocalNames, servers } = options;
@@ -50,7 +50,7 @@ export function createTenantResolver(options: TenantResolverOptions): ResolveNam
   return async (host) => {
     if (LOCALHOST.test(host)) return [...LOOPBACK];
     const { found, isSilent } = await ask(host);
-    // The hosts file is read by getaddrinfo, which also asks the name servers: never where these are silent.
+    // getaddrinfo reads the hosts file but also asks the name servers: never where these are silent.
     if (found.length > 0 || isSilent || !allowLocalNames) return found;
     return lookup(host, { all: true, order: 'verbatim' }).catch(() => []);
   };
@@ -59,8 +59,8 @@ export function createTenantResolver(options: TenantResolverOptions): ResolveNam
 const CAUSES_MAX = 4;
 
 /**
- * The code of a network fault, of the first one where there are several, else of what caused it; empty where none has one.
- * Libraries give their errors the field without a value, or a number that means something else.
+ * The code of the first network fault, or of its cause; empty where none has one. Libraries give their errors the field
+ * without a value, or a number that means something else.
  */
 export function errorCodeOf(error: unknown, depth = 0): string {
   const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
@@ -71,7 +71,7 @@ export function errorCodeOf(error: unknown, depth = 0): string {
 
 const FRESH_MS = 30_000;
 
-/** The look-up of providers' names for new connections: one at a time for a name, kept for 30 s. */
+/** Looks up providers' names for new connections: one at a time for a name, kept for 30 s. */
 export function createCachedLookup(
   resolve = (host: string): Promise<LookupAddress[]> => lookup(host, { all: true, order: 'verbatim' }),
 ): LookupFunction {

@@ -10,7 +10,7 @@ import { isPublicAddress, readWebhookUrl } from './public-address.ts';
 import { createTenantResolver, errorCodeOf } from './resolve-name.ts';
 import type { ResolveName } from './resolve-name.ts';
 
-/** The outcome of one attempt; `error` is a sentence for the tenant and says nothing of the receiver's reply. */
+/** `error` is a sentence for the tenant and says nothing of the receiver's reply. */
 export interface WebhookReply {
   status?: number;
   error?: string;
@@ -21,16 +21,15 @@ export type WebhookClient = ReturnType<typeof createWebhookClient>;
 export interface WebhookClientOptions {
   allowPrivate: boolean;
   timeoutMs?: number;
-  /** Tests hand in their own names. */
   resolve?: ResolveName;
 }
 
 /** docs/spec.md#webhooks. */
 const TIMEOUT_MS = 15_000;
-/** A receiver may say as much; no more of it is read, and none of it is kept. */
+/** No more of a reply is read, and none of it is kept. */
 const REPLY_MAX_BYTES = 64 * 1024;
 
-/** A receiver that cannot be asked, in a sentence for the tenant. */
+/** The message is a sentence for the tenant. */
 class Unreachable extends Error {
   override readonly name = 'Unreachable';
 }
@@ -44,7 +43,7 @@ function sentenceOf(error: unknown, timeoutMs: number, signal: AbortSignal): str
   return `The connection to the receiver failed${code === '' ? '' : ` (${code})`}.`;
 }
 
-/** Rejects with the signal's reason when it aborts first; what is left behind may end as it likes. */
+/** Rejects with the signal's reason when it aborts first; `work` may go on unheeded. */
 async function before<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => {
@@ -59,7 +58,7 @@ async function before<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Reads and throws away a reply; what is beyond the limit, or does not come, is of no interest. */
+/** Reads and throws away a reply; what exceeds the limit, or does not come, does not matter. */
 async function discard(body: Dispatcher.ResponseData['body']): Promise<void> {
   let size = 0;
   try {
@@ -68,11 +67,11 @@ async function discard(body: Dispatcher.ResponseData['body']): Promise<void> {
       if (size > REPLY_MAX_BYTES) return;
     }
   } catch {
-    // The status has been read: nothing else counts.
+    // Only the status counts, and it has been read.
   }
 }
 
-/** The socket goes to an address that was vetted, never to what a second look-up says. */
+/** The socket goes to a vetted address, never to what a second look-up says. */
 function pinnedTo(addresses: LookupAddress[]): LookupFunction {
   return (_host, options, callback) => {
     const [first] = addresses;
@@ -115,9 +114,9 @@ async function addressesOf(
 
 /**
  * Posts to addresses that tenants have given, on the public Internet only (docs/decisions/0018-webhooks.md): a name is
- * resolved once, every address it has must be public, and the connection goes to one of them. Each attempt has a
- * connection of its own, so none is reused for a name that means another host by now. No redirects, and no proxy of the
- * environment: undici's Client knows neither.
+ * resolved once, all its addresses must be public, and the connection goes to one of them. Each attempt opens a
+ * connection, since the name may mean another host later. No redirects, and no proxy of the environment: undici's
+ * Client knows neither.
  */
 export function createWebhookClient(options: WebhookClientOptions) {
   const { allowPrivate, timeoutMs = TIMEOUT_MS } = options;

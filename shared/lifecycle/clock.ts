@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Stops waiting for `call` after `limitMs` and rejects with `sentence`, as a `Fault`; what the call does may still happen. */
+/** Stops waiting for `call` after `limitMs` and rejects with a `Fault` of this sentence; the call itself goes on. */
 export function withTimeLimit<Result>(
   call: Result | Promise<Result>,
   limitMs: number,
@@ -20,7 +20,7 @@ export function withTimeLimit<Result>(
   });
 }
 
-/** The one place where a process reads its clock, so that tests can hand in their own. */
+/** Processes read the time only here, so that tests can hand in their own clock. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -45,7 +45,7 @@ export async function pollUntil<T>(
   }
 }
 
-/** Runs `task` again and again, each time `pauseMs` after the last run has ended. `stop` waits for a run in progress. */
+/** Runs `task` repeatedly, each time `pauseMs` after the last run has ended. `stop` waits for a run in progress. */
 export interface Repeating {
   stop(): Promise<void>;
 }

@@ -1,11 +1,11 @@
 import { withTimeLimit } from './clock.ts';
 
-/** Collects what was opened and closes it once, in reverse order; a step that fails or hangs does not stop the rest. */
+/** Closes once, in reverse order, what was opened; a step that fails or hangs does not stop the rest. */
 export type Closer = ReturnType<typeof createCloser>;
 
 const LIMIT_MS = 2_000;
 const ALL_MS = 8_000;
-/** A step gets this much when the others have used up the time: closing a store that answers takes less. */
+/** A step gets this much when the others have used up the time: a store that answers closes sooner. */
 const LEAST_MS = 100;
 
 export function createCloser(onFailure: (name: string, error: unknown) => void) {

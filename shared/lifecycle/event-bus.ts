@@ -1,4 +1,3 @@
-/** The sending side: what a stage, processor or store needs to say that something has happened. */
 export interface Emitter<Events extends Record<keyof Events, unknown[]>> {
   /** Never throws and never waits. Without listeners it costs one look-up. */
   emit<Name extends keyof Events>(name: Name, ...args: Events[Name]): void;
@@ -10,9 +9,9 @@ export interface EventBus<Events extends Record<keyof Events, unknown[]>> extend
 }
 
 /**
- * A typed emitter for metrics, logs and events: `Events` maps a name to its listeners' arguments. They are not one
- * object, because an event without listeners would still allocate it. A listener that throws is reported to `onFault`
- * and breaks neither the sender nor other listeners.
+ * A typed emitter for metrics, logs and events: `Events` maps a name to its listeners' arguments. One object instead of
+ * arguments would be allocated even without listeners. A listener that throws is reported to `onFault` and breaks
+ * neither the sender nor other listeners.
  */
 export function createEventBus<Events extends Record<keyof Events, unknown[]>>(
   onFault: (name: keyof Events, error: unknown) => void,

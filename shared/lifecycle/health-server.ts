@@ -16,9 +16,9 @@ export interface HealthServerDeps {
 const PATHS: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
 const METHODS: readonly string[] = ['GET', 'HEAD'];
 
-/** How long a request may take to arrive; milliseconds. These requests have no body. */
+/** Milliseconds for a request to arrive; these have no body. */
 const ARRIVAL_MS = 10_000;
-/** How often per time limit Node checks for requests that arrive too slowly; by default it checks every 30 s. */
+/** Node checks for slow requests this often per time limit; by default every 30 s. */
 const CHECKS_A_LIMIT = 10;
 
 function send(res: ServerResponse, status: number, body: string, type = 'application/json; charset=utf-8'): void {
@@ -29,10 +29,7 @@ const NO_TOKEN = '{"status":"send METRICS_TOKEN as a bearer token"}';
 const WRONG_METHOD = '{"status":"this path answers GET and HEAD only"}';
 const UNAVAILABLE = '{"status":"unavailable","checks":{"process":"it is starting"}}';
 
-/**
- * The three pages of a process for operators and schedulers only, without Express. `running` returns undefined while the
- * process is still starting.
- */
+/** For operators and schedulers, without Express. `running` is undefined until the process has started. */
 export function createHealthServer(
   running: () => HealthServerDeps | undefined,
   access: MetricsAccess,
@@ -71,7 +68,7 @@ export function createHealthServer(
   });
 }
 
-/** Serves the pages of `running` on the port of a setting, which 0 turns off. */
+/** Port 0 turns the server off. */
 export async function openHealthServer(
   { port, host, setting }: { port: number; host: string; setting: string },
   access: MetricsAccess,

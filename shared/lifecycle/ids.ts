@@ -56,7 +56,7 @@ export function newId(prefix: IdPrefix): string {
 
 const ID_CHARACTERS = 24;
 
-/** The same parts always give the same id, so that writing something twice stores it once. */
+/** The same parts always give the same id, so writing twice stores once. */
 export function derivedId(prefix: IdPrefix, ...parts: readonly string[]): string {
   let rest = BigInt(`0x${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`);
   let text = '';

@@ -1,4 +1,3 @@
-/** Whether a process can serve. */
 export type Readiness = ReturnType<typeof createReadiness>;
 
 interface ReadyState {
@@ -6,13 +5,13 @@ interface ReadyState {
   checks: Record<string, string>;
 }
 
-/** Whether a load balancer should send requests to an ingress, which says so itself and asks no store. */
+/** Tells a load balancer whether to send requests to this ingress; asks no store. */
 export type Serving = ReturnType<typeof createServing>;
 
 /**
- * A store that is away is away for every ingress: if each stopped being ready, callers would get a proxy's page in place
+ * A store that is away is away for every ingress: if each stopped being ready, callers would get a proxy's page instead
  * of a typed 503, and known keys and open streams would lose what still works. So an ingress is ready from the end of
- * its start to the beginning of its stop. `onWait` is called when the start has to wait for something.
+ * its start to the beginning of its stop. `onWait` is called when the start has to wait.
  */
 export function createServing(onWait: () => void = () => undefined) {
   let checks: Record<string, string> = { process: 'it is starting' };
@@ -21,7 +20,7 @@ export function createServing(onWait: () => void = () => undefined) {
   return {
     check,
     details: check,
-    /** `reasons`: what keeps the process from serving, by name; none: it serves. */
+    /** `reasons`, by name, keep the process from serving; none: it serves. */
     waitFor(reasons: Record<string, string>): void {
       if (isStopping) return;
       checks = reasons;
@@ -89,7 +88,7 @@ export function createReadiness(
   }
 
   return {
-    /** Each check by name: `ok`, or what is wrong, in words that anybody may read. */
+    /** Each check by name: `ok`, or the fault in words that anybody may read. */
     check: (): Promise<ReadyState> => stateBy(({ word }) => word),
     /** The same with the stores' own words, for operators. */
     details: (): Promise<ReadyState> => stateBy(({ detail }) => detail),

@@ -9,10 +9,10 @@ import { createCloser } from './closer.ts';
 import type { Closer } from './closer.ts';
 import type { Server } from 'node:http';
 
-/** A supervisor signals all processes of a service; npm and its launcher pass that on. Signals this close are one. */
+/** A supervisor signals all processes of a service, and npm passes that on. Signals this close are one. */
 const ONE_STOP_MS = 1_000;
 
-/** Resolves once `server` accepts connections. If it cannot, rejects with one sentence that says what to do. */
+/** Resolves once `server` accepts connections, or rejects with one sentence that says what to do. */
 export function listen(server: Server, port: number, host: string, setting: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (cause: NodeJS.ErrnoException): void => {
@@ -36,7 +36,7 @@ export interface ProcessOptions {
   env: Record<string, string | undefined>;
   /** Opens everything and registers its closing. */
   start: (config: Config, log: Logger, closer: Closer) => Promise<void>;
-  /** How long closing may take; then the process ends with 1. Milliseconds. */
+  /** Closing may take this many milliseconds; then the process ends with 1. */
   graceMs: (config: Config) => number;
 }
 
@@ -46,14 +46,13 @@ function messageOf(error: Error): string {
   return error instanceof AggregateError ? error.errors.map(String).join('; ') : error.name;
 }
 
-/** One sentence for the operator: an error's message and that of its first cause. */
 function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? ` (${messageOf(error.cause)})` : '';
   return `${messageOf(error)}${cause}`;
 }
 
-/** A sentence where an ingress may open fewer files than it is to have connections. */
+/** Warns where an ingress may open fewer files than it is to have connections. */
 function adviceOnFiles(maxConnections: number): string[] {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } };
   const most = userLimits?.open_files.soft;
@@ -73,7 +72,6 @@ function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
   }
 }
 
-/** Returns whether a signal has come. */
 function stopOnSignal(close: () => Promise<void>, log: Logger): () => boolean {
   let first: { signal: string; at: number } | undefined;
   async function stop(signal: string): Promise<void> {
@@ -94,7 +92,7 @@ function stopOnSignal(close: () => Promise<void>, log: Logger): () => boolean {
 
 /**
  * The life of a process: checks the settings, starts, and closes on SIGTERM or SIGINT within its grace. A second signal
- * ends it at once, unless it is an echo of the first. A failed start prints one sentence and exits with code 1.
+ * ends it at once, unless it echoes the first. A failed start prints one sentence and exits with code 1.
  */
 export async function runProcess(options: ProcessOptions): Promise<void> {
   // Sharing so short a task among threads costs more than it saves (docs/benchmarks/performance-log.md).

@@ -11,10 +11,7 @@ export function logBreakerChange(log: Logger, { provider, from, to, reason, retr
   else log.info('The circuit breaker of a provider has changed.', fields);
 }
 
-/**
- * The only fields a log line may carry beside its message: keys, secrets and conversation text are never among them. An
- * unknown field does not compile.
- */
+/** All fields of a log line; no key, secret or conversation text is among them. Others do not compile. */
 export interface LogFields {
   requestId?: string;
   tenantId?: string;
@@ -30,9 +27,8 @@ export interface LogFields {
   status?: number;
   /** The number of a request's delivery. */
   fence?: number;
-  /** How often an export or a deletion has been taken. */
   claim?: number;
-  /** How many calls of one target have failed. */
+  /** Failed calls of one target. */
   calls?: number;
   durationMs?: number;
   /** From acceptance until a worker began, and until the first text; milliseconds. */
@@ -51,17 +47,17 @@ export interface LogFields {
   to?: string;
   /** Milliseconds since the epoch. */
   retryAt?: number;
-  /** Counts by reason, each a word of our own. */
+  /** Counts by reason; each reason is a word of our own. */
   errors?: Record<string, number>;
   categories?: string[];
   count?: number;
   path?: string;
-  /** Of a caller that was refused, for whoever keeps it out. */
+  /** The refused caller, for whoever keeps it out. */
   address?: string;
   /** Differences that reconciliation found, by name. */
   drift?: Readonly<Record<string, number>>;
   signal?: string;
-  /** Calls of callers that were answered 503 while a store was away. */
+  /** Calls that were answered 503 while a store was away. */
   refused?: number;
   error?: unknown;
   /** An error that nobody expected: its stack is written at every level, because nothing else leads to the fault. */
@@ -73,10 +69,7 @@ export type Logger = ReturnType<typeof createLogger>;
 /** MongoDB's word for a violated unique index names the values, and among them may be an entity. */
 const DUPLICATE_KEY = /dup key: .*/g;
 
-/**
- * Name and message of an error and its causes, with their stacks or without; nothing else of it, since libraries attach
- * whole requests.
- */
+/** Name and message of an error and its causes, nothing else: libraries attach whole requests. */
 export function describeError(error: unknown, withStack: boolean, depth = 0): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : typeof error;
   const hasCause = error.cause !== undefined && depth <= 3;
@@ -88,12 +81,12 @@ export function describeError(error: unknown, withStack: boolean, depth = 0): st
 /** A store whose loss is one line of the log, and its return another. */
 export interface WatchedStore {
   name: string;
-  /** Whether a call failed because the store is away or cannot serve. */
+  /** A call failed because the store is away or cannot serve. */
   isFault: (error: unknown) => boolean;
   ping: () => Promise<unknown>;
 }
 
-/** A store that is away is asked so often whether it is back; milliseconds. */
+/** Asks a store that is away this often whether it is back. */
 const LOOK_MS = 1_000;
 
 interface Outage {
@@ -103,7 +96,6 @@ interface Outage {
   refused: number;
 }
 
-/** Whether a store's fault is this error, or behind it. */
 function isBehind(error: unknown, isFault: WatchedStore['isFault']): boolean {
   for (let each = error, depth = 0; each instanceof Error && depth <= 3; each = each.cause, depth += 1)
     if (isFault(each)) return true;
@@ -111,8 +103,8 @@ function isBehind(error: unknown, isFault: WatchedStore['isFault']): boolean {
 }
 
 /**
- * Counts the warnings that an outage of a store causes. The store is back once it answers and no call of the last second
- * has failed: one that answers and takes no writes is away as well.
+ * Counts the warnings of a store's outage. The store is back once it answers and no call of the last second has failed:
+ * one that answers and takes no writes is away as well.
  */
 function createOutageCount({ name, isFault, ping }: WatchedStore, log: Record<'error' | 'info', WriteLine>) {
   let outage: Outage | undefined;
@@ -140,7 +132,7 @@ function createOutageCount({ name, isFault, ping }: WatchedStore, log: Record<'e
 
   return {
     stop,
-    /** Whether the line of a fault is counted instead of written; the first one begins the outage. */
+    /** True: the line of a fault is counted instead of written. The first fault begins the outage. */
     counts({ error, status }: LogFields): boolean {
       if (!isBehind(error, isFault)) return false;
       const now = performance.now();
@@ -159,10 +151,10 @@ function createOutageCount({ name, isFault, ping }: WatchedStore, log: Record<'e
 
 type WriteLine = (message: string, fields?: LogFields) => void;
 
-/** A process at work writes a line for each request, and each write is a system call that waits. */
+/** A busy process writes a line for each request, and each write is a system call that waits. */
 const GATHER_MS = 20;
 
-/** Gathers lines for `write`, which takes them before it returns. */
+/** `write` takes the lines before it returns. */
 function gatherLines(write: (lines: string) => void): { stream: Writable; flush: () => void } {
   let lines = '';
   let timer: NodeJS.Timeout | undefined;
@@ -185,15 +177,15 @@ function gatherLines(write: (lines: string) => void): { stream: Writable; flush:
   return { stream, flush };
 }
 
-/** Names this process among those of one machine and of others. */
+/** Unique among the processes of all machines. */
 export const INSTANCE = `${hostname()}/${process.pid}`;
 
 const toStdout = (lines: string) => process.stdout.write(lines);
 
 /**
- * One JSON object a line. Warnings and errors are written at once, with all that came before; other lines within 20 ms,
- * and when the process ends. Only a process that is killed loses those. Stacks are written at the level `debug`, and so are
- * warnings about a store that is away.
+ * One JSON object a line. Warnings and errors are written at once, with all lines before them; other lines within 20
+ * ms, and when the process ends. Only a killed process loses those. Stacks, and warnings about a store that is away,
+ * are written at the level `debug`.
  */
 export function createLogger(processName: string, level: string, write: (lines: string) => void = toStdout) {
   const { stream, flush } = gatherLines(write);
@@ -222,7 +214,7 @@ export function createLogger(processName: string, level: string, write: (lines: 
       const isCounted = fields.error !== undefined && [...outages].some((outage) => outage.counts(fields));
       log[isCounted ? 'debug' : 'warn'](message, fields);
     }) as WriteLine,
-    /** From then on, warnings that a store causes by being away are counted. Returns what ends that. */
+    /** Counts warnings that the store causes by being away. Returns what ends that. */
     watchStore(store: WatchedStore): () => void {
       const outage = createOutageCount(store, log);
       outages.add(outage);

@@ -21,42 +21,35 @@ export interface QueueFigures {
   active: number;
   oldest_age_seconds: number;
   drain_rate_per_second: number;
-  /** By an operator, so what waits there asks for no worker. */
+  /** An operator paused it, so what waits there asks for no worker. */
   paused: boolean;
 }
 
 interface QueueGauges {
   /** Every queue of every shard. */
   queues: () => Promise<readonly QueueFigures[]>;
-  /** Requests that one worker runs at once. */
   workerConcurrency: number;
 }
 
 /** Gauges are read one by one, for one page: they share one look at Redis. */
 const FRESH_MS = 1_000;
-/** Workers are to have so much of their places in use: what comes in bursts finds one free. */
+/** Workers are to use this share of their places: a burst finds one free. */
 const USE = 0.8;
 
 type QueueLoad = Record<'waiting' | 'active', number> & { paused: boolean };
 
-/**
- * Counts the workers that would have a place for everything that runs or waits for one. More workers do nothing for what
- * waits in a paused queue.
- */
+/** Counts workers with a place for all that runs or waits. More of them do nothing for a paused queue. */
 export function workersWanted(queues: readonly QueueLoad[], workerConcurrency: number): number {
   const requests = queues.reduce((sum, { waiting, active, paused }) => sum + (paused ? 0 : waiting) + active, 0);
   return Math.ceil(requests / (workerConcurrency * USE));
 }
 
-/** The same for all queues; at least 1, because what comes first needs a worker. */
+/** The same for all queues; at least 1, because the next request needs a worker. */
 export function fleetWanted(queues: readonly QueueLoad[], workerConcurrency: number): number {
   return Math.max(1, workersWanted(queues, workerConcurrency));
 }
 
-/**
- * Gauges of the queues' length, age and speed, the same on every ingress. While Redis is away they show nothing, rather
- * than an old figure.
- */
+/** The same on every ingress. While Redis is away the gauges show nothing rather than an old figure. */
 export function gaugeQueues(registers: Registry[], { queues, workerConcurrency }: QueueGauges): void {
   let read: Promise<readonly QueueFigures[] | undefined> | undefined;
   let readAt = 0;
@@ -101,7 +94,6 @@ export function gaugeQueues(registers: Registry[], { queues, workerConcurrency }
 
 export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
 
-/** Figures that the ingress reads whenever its page is asked for. */
 export interface IngressGauges extends QueueGauges, CheckGauges {
   openReaders: () => number;
   redisMemoryRatio: () => number;

@@ -16,14 +16,14 @@ export interface MetricsPage {
 }
 
 /**
- * Between two looks at how late the event loop is, so a delay shows with up to as much more. Each look wakes the process: at
- * prom-client's 10 ms they took a quarter of what an idle ingress takes.
+ * Time between two looks at the event loop's delay, which may show this much too high. Each look wakes the process: at
+ * prom-client's 10 ms, looks took a quarter of an idle ingress's time.
  */
 export const EVENT_LOOP_LOOK_MS = 50;
 
 let nodeSeries: Registry | undefined;
 
-/** Node's own series. The timer of their looks never ends, so all services of a process share one. */
+/** The timer of Node's series never ends, so all services of a process share one. */
 function ofNode(): Registry {
   if (nodeSeries === undefined) {
     nodeSeries = new Registry();
@@ -54,10 +54,7 @@ export function countBreakerChanges(registers: Registry[]): Counter {
   });
 }
 
-/**
- * A series that begins with its first event shows no increase by it, so an alert on the increase would miss the one event
- * that it is there for.
- */
+/** A series that begins with its first event shows no increase, so an alert on the increase would miss it. */
 export function fromZero<Label extends string>(
   counter: Counter<Label>,
   label: Label,
@@ -81,14 +78,14 @@ export interface MetricsAccess {
 /** A proxy on this machine passes on what comes from others, and says so in one of these. */
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via'];
 
-/** Whether a program on this machine asks, for itself. */
+/** True for a program on this machine that asks for itself. */
 function isFromHere({ socket, headers }: IncomingMessage): boolean {
   if (FORWARDED.some((name) => headers[name] !== undefined)) return false;
   const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
   return address === '::1' || (isIP(address) === 4 && address.startsWith('127.'));
 }
 
-/** Whether somebody may read metrics and deep health without a token of the administration. */
+/** Lets somebody read metrics and deep health without an administration token. */
 export function mayReadMetrics(req: IncomingMessage, { isPublic, token }: MetricsAccess): boolean {
   if (isPublic || isFromHere(req)) return true;
   const given = bearerTokenOf(req.headers.authorization);
@@ -97,7 +94,7 @@ export function mayReadMetrics(req: IncomingMessage, { isPublic, token }: Metric
 
 type SeriesRow = readonly [labels: Record<string, string>, value: number];
 
-/** Reads its rows whenever its page is asked for; a series whose row is gone ends. */
+/** Reads the rows whenever its page is asked for; a series whose row is gone ends. */
 export function gaugeRows(
   registers: Registry[],
   [name, help, ...labelNames]: [name: string, help: string, ...labelNames: string[]],
@@ -122,8 +119,8 @@ export interface CheckGauges {
 }
 
 /**
- * Tells operators which store is away: errors and queues that show nothing look the same for each. The page takes as
- * long as the slowest check then.
+ * Tells operators which store is away: errors and queues that show nothing look the same for each. The page then takes
+ * as long as the slowest check.
  */
 export function gaugeChecks(registers: Registry[], { checks }: CheckGauges): void {
   const help = 'Checks by name (redis, mongo; work: a worker is given what waits): 1 passes, 0 fails.';

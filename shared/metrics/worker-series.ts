@@ -14,7 +14,7 @@ import type { CheckGauges } from './registry.ts';
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-/** Calls at once of a provider, or of one of its models. */
+/** Concurrent calls of a provider, or of one of its models. */
 interface CapacityFigures {
   provider: string;
   /** Undefined: all of them. */
@@ -24,10 +24,9 @@ interface CapacityFigures {
   ceiling: { calls: number; source: 'set' | 'found' } | undefined;
 }
 
-/** Figures that a worker reads whenever its page is asked for. */
 export interface WorkerGauges extends CheckGauges {
   unreadableProviders: () => number;
-  /** Only of what a tier calls: an autoscaler takes every ceiling for free places. */
+  /** Lists only what a tier calls: an autoscaler takes every ceiling for free places. */
   capacities: () => readonly CapacityFigures[];
 }
 

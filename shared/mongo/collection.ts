@@ -6,13 +6,13 @@ import type { ListQuery } from '../contracts/list-page.ts';
 import type { KeyMode, SearchedSpace, Space } from '../contracts/space.ts';
 import { isDuplicateKey } from './connection.ts';
 
-/** A field of a row, or one within it. */
+/** Includes fields within fields. */
 type FieldOf<Row> = (keyof Row & string) | `${keyof Row & string}.${string}`;
 
 /**
- * Defines a collection. Its rows are what their type says: mongoose casts, fills in and checks nothing but `_id`, and joi
- * checks what comes from a caller before a filter or a row is made of it. The result gives the model of a connection: the
- * same one, however often it is asked for. `ids`: texts that the writer gives, or ObjectIds that are made.
+ * Defines a collection. Rows are what their type says: mongoose casts, fills in and checks only `_id`, and joi checks
+ * callers' input before it enters a filter or row. A connection always gets the same model. `ids`: texts from the
+ * writer, or generated ObjectIds.
  */
 export function collection<Row>(
   storedAs: string,
@@ -25,15 +25,15 @@ export function collection<Row>(
   return (connection) => connection.model<Row>(storedAs, schema);
 }
 
-/** The fields that have a value: MongoDB would store those within a row that are undefined as null. */
+/** MongoDB would store nested undefined fields as null. */
 export function definedOf<Fields extends object>(fields: Fields): Fields {
   // Only fields that may be undefined are left out.
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
 }
 
 /**
- * The update that changes fields of a row: undefined leaves a field as it is, null takes it away. `nullable`: the fields
- * for which null is a value. MongoDB refuses an operator without fields, so one that has nothing to do is absent.
+ * Undefined leaves a field as it is, null takes it away. `nullable`: fields for which null is a value. MongoDB refuses
+ * an operator without fields, so an idle one is absent.
  */
 export function toFieldUpdate(
   changes: object,
@@ -48,7 +48,7 @@ export function toFieldUpdate(
   };
 }
 
-/** A duplicate of what is inserted is the same: an earlier try wrote it, whose answer was lost, or another process. */
+/** A duplicate is the same document: an earlier try, whose answer was lost, or another process wrote it. */
 export async function insertOnce(insert: Promise<unknown>): Promise<void> {
   try {
     await insert;
@@ -58,34 +58,33 @@ export async function insertOnce(insert: Promise<unknown>): Promise<void> {
 }
 
 /**
- * The mode of a row that belongs to one space. Only test rows have it in collections that are older than spaces: what
- * was stored before is live without being rewritten, and a unique index takes an old live row and a new one for the same.
+ * Only test rows store their mode in collections that are older than spaces: earlier rows are live without being
+ * rewritten, and a unique index takes an old live row and a new one for the same.
  */
 export interface RowOfSpace {
   tenantId: string;
   mode?: KeyMode;
 }
 
-/** The filter of a space's rows, and the only place that knows how a row says its mode. */
+/** Only this function knows how a row says its mode. */
 export function inSpace({ tenantId, mode }: SearchedSpace): {
   tenantId: string;
   mode?: 'test' | { $in: ('live' | null)[] };
 } {
   if (mode === 'any') return { tenantId };
-  // `null` is what has no mode. By `$ne` or `$exists` the stand-in for MongoDB would read the whole collection.
+  // `null` matches rows without a mode. With `$ne` or `$exists`, MongoDB's stand-in would read the whole collection.
   return { tenantId, mode: mode === 'test' ? 'test' : { $in: [null, 'live'] } };
 }
 
-/** Picks the fields of its space that a new row stores. */
+/** The inverse of `inSpace`, for new rows. */
 export function spaceFields({ tenantId, mode }: Space): RowOfSpace {
   return mode === 'test' ? { tenantId, mode } : { tenantId };
 }
 
-/** Matches fields with this text in them, in small or capital letters. */
+/** Ignores case. */
 export const containing = (part: string) =>
   ({ $regex: part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'), $options: 'i' }) as const;
 
-/** Checked literals only. */
 type ListFilter = Readonly<
   Record<
     string,
@@ -99,16 +98,12 @@ type ListFilter = Readonly<
 >;
 
 interface ListOptions {
-  /** The field that `after` names; `_id` by default. */
+  /** The field of `after`; `_id` by default. */
   cursor?: string;
-  /** Fields that are left out. */
   projection?: Readonly<Record<string, 0>>;
 }
 
-/**
- * A page of rows by time of creation, one row more than the limit.
- * Throws `invalid_request` when `after` names no row of this list.
- */
+/** Pages by creation, one row beyond the limit. Throws `invalid_request` if the list has no row `after`. */
 export async function listRows<Row extends { createdAt: number }>(
   rows: Model<Row>,
   filter: ListFilter & RowFilter<Row>,
@@ -139,7 +134,6 @@ async function placeAfter<Row extends { createdAt: number }>(
   return { $or: [{ createdAt: { [beyond]: createdAt } }, { createdAt, _id: { [beyond]: _id } }] };
 }
 
-/** A filter of rows: literals that are checked, whose fields are those of the row. */
 export type RowFilter<Row> = Partial<Record<FieldOf<Row> | '_id' | '$or' | '$and', unknown>>;
 
 /** mongoose cannot check a filter against a generic row. */
@@ -147,14 +141,14 @@ export function filterOf<Row>(filter: object): QueryFilter<Row> {
   return filter;
 }
 
-/** A row of durable work. `claim` is its fence: it rises with every claim. */
+/** `claim` is the fence: it rises with every claim. */
 export interface ClaimedRow {
   _id: string;
   tenantId: string;
   claim: number;
 }
 
-/** Claims rows of durable work (workers/queue/durable-work.ts), and writes to them under a claim. */
+/** Serves durable work (workers/queue/durable-work.ts): claims rows, and writes under a claim. */
 export function createClaims<Row extends ClaimedRow>(rows: Model<Row>) {
   return {
     /** Claims the first row that the filter finds. `held`: what says until when. Undefined: there is none. */
@@ -168,7 +162,7 @@ export function createClaims<Row extends ClaimedRow>(rows: Model<Row>) {
       return (taken as Row | null) ?? undefined;
     },
 
-    /** False: the row has been claimed again since, or is not there, or not as `also` says. */
+    /** False: the row was claimed again, is gone, or is not as `also` says. */
     async write({ _id, tenantId, claim }: ClaimedRow, change: object, also: RowFilter<Row> = {}): Promise<boolean> {
       const held = filterOf<Row>({ _id, tenantId, claim, ...also });
       return (await rows.updateOne(held, change)).matchedCount === 1;

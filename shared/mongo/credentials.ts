@@ -8,7 +8,6 @@ const FORM = /^v1:([0-9a-f]{8}):(.*)$/;
 
 export type CredentialCipher = ReturnType<typeof createCredentialCipher>;
 
-/** Texts of a key begin with these. */
 export const prefixOf = (keyId: string) => `v1:${keyId}:`;
 
 interface CredentialKey {
@@ -42,9 +41,8 @@ function openUnnamed(bytes: Buffer, keys: readonly CredentialKey[]): string {
 }
 
 /**
- * Encrypts credentials at rest with `CREDENTIALS_KEY` (docs/spec.md#credentials-key). `place` is the collection and id
- * of the row that holds the text, `providers/openai`: in another row the text cannot be decrypted. `others`: keys with
- * which stored texts can be read as well.
+ * Encrypts credentials at rest with `CREDENTIALS_KEY` (docs/spec.md#credentials-key). `place`: collection and id of the
+ * row, such as `providers/openai`; in another row the text cannot be decrypted. `others`: more keys that decrypt.
  */
 export function createCredentialCipher(current: Buffer, others: readonly Buffer[] = []) {
   const first = toKey(current);
@@ -61,7 +59,7 @@ export function createCredentialCipher(current: Buffer, others: readonly Buffer[
       return `${prefixOf(first.id)}${Buffer.concat([iv, cipher.getAuthTag(), data]).toString('base64')}`;
     },
 
-    /** Throws when the text was encrypted with a key that is not known, was changed, or belongs elsewhere. */
+    /** Throws for an unknown key, a changed text or another place. */
     decrypt(encrypted: string, place: string): string {
       const [, id, text] = FORM.exec(encrypted) ?? [];
       if (id === undefined || text === undefined) return openUnnamed(Buffer.from(encrypted, 'base64'), keys);

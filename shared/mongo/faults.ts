@@ -1,6 +1,6 @@
 import mongoose from 'mongoose';
 
-/** Names that the driver and mongoose give to a server that is away, slow or changing its primary. */
+/** The driver's and mongoose's names for a server that is away, slow or changing its primary. */
 const AWAY_NAMES: ReadonlySet<string> = new Set([
   'MongoNetworkError',
   'MongoNetworkTimeoutError',
@@ -16,21 +16,18 @@ const AWAY_NAMES: ReadonlySet<string> = new Set([
   'MongoOperationTimeoutError',
   'MongoClientClosedError',
   'MongoExpiredSessionError',
-  // A connection that ended without an answer, or a server that was lost again between its choice and the second try.
+  // A connection ended without an answer, or the server was lost between its choice and the second try.
   'MongoUnexpectedServerResponseError',
   'MongooseServerSelectionError',
 ]);
 
 /**
- * What mongoose itself says while it is not connected. Its errors of misuse have the same name and no code: they are
- * faults of this service, and no second try helps.
+ * mongoose's words while it is not connected. Its errors of misuse have the same name and no code: they are faults of
+ * this service, and no second try helps.
  */
 const NOT_CONNECTED = / buffering timed out after |before initial connection |^Connection was force closed$/;
 
-/**
- * Codes of Node.js's sockets. The driver wraps what a socket reports, but not what a write throws: that of a connection which
- * the server has just ended.
- */
+/** The driver wraps what a socket reports, but not what a write to a just ended connection throws. */
 const BROKEN_SOCKET: ReadonlySet<unknown> = new Set([
   'EPIPE',
   'ECONNRESET',
@@ -45,8 +42,8 @@ function isAwayByName(error: Error): boolean {
 }
 
 /**
- * Codes of a MongoDB that is there and cannot serve whoever asks: it is not allowed to, is full, was interrupted or is
- * changing its primary. Source: error_codes.yml of github.com/mongodb/mongo; 8000 is Atlas's own, for a quota.
+ * A MongoDB with these codes cannot serve: it is not allowed to, full, interrupted or changing its primary. Source:
+ * error_codes.yml of github.com/mongodb/mongo; 8000 is Atlas's own, for a quota.
  */
 const UNABLE_CODES: ReadonlySet<number> = new Set([
   // Unreachable, or no right: 6, 7; 11 user not found, 13 unauthorized, 18 authentication failed, 391.
@@ -61,10 +58,10 @@ const UNABLE_CODES: ReadonlySet<number> = new Set([
   43, 237, 279, 317, 384, 8_000, 9_001, 11_600, 11_601, 11_602, 12_501, 14_031,
 ]);
 
-/** Codes that say of a document that it can never be stored: it fails validation, or is too large. */
+/** A document with these codes can never be stored: it fails validation, or is too large. */
 const BAD_DOCUMENT_CODES: ReadonlySet<number> = new Set([121, 10_334]);
 
-/** A driver error may carry others: the cause, or what a bulk write was answered or ran into. */
+/** The cause, or answers and errors of a bulk write. */
 function innerErrorsOf(error: object): unknown[] {
   const inner = ['cause', 'errorResponse', 'err'].map((name): unknown => Reflect.get(error, name));
   return inner.filter((value) => value !== error);
@@ -82,7 +79,6 @@ function hasCode(error: unknown): error is { code: number } {
 
 const DEPTH_MAX = 4;
 
-/** Whether this is true of an error or of one inside of it. */
 function isTrueWithin(error: unknown, isTrue: (error: object) => boolean, depth = 0): boolean {
   if (typeof error !== 'object' || error === null || depth > DEPTH_MAX) return false;
   return isTrue(error) || innerErrorsOf(error).some((inner) => isTrueWithin(inner, isTrue, depth + 1));
@@ -93,8 +89,8 @@ function isAwayBy(error: object, codes: ReadonlySet<number>): boolean {
 }
 
 /**
- * Whether a call failed because MongoDB is away, busy, full, not allowed to serve or changing its primary: the same call
- * may succeed later, and nothing in it is at fault. The driver marks with labels what may be tried again.
+ * MongoDB is away, busy, full, not allowed to serve or changing its primary: the same call may succeed later. The
+ * driver labels what may be tried again.
  */
 export function isMongoAway(error: unknown): boolean {
   return (
@@ -106,17 +102,17 @@ export function isMongoAway(error: unknown): boolean {
   );
 }
 
-/** The codes among them that mean that no server answers, or another one is being chosen: seconds, as a rule. */
+/** No server answers, or another one is being chosen: seconds, as a rule. */
 const ELECTION_CODES: ReadonlySet<number> = new Set([
   6, 7, 63, 89, 91, 189, 10_058, 10_107, 13_435, 13_436, 9_001, 11_600, 11_602,
 ]);
 
-/** Whether a call failed because no MongoDB answers, or another primary is being chosen; not because it may not or cannot. */
+/** No MongoDB answers, or another primary is being chosen; excludes one that may not or cannot serve. */
 export function isMongoUnreachable(error: unknown): boolean {
   return error instanceof Error && isTrueWithin(error, (each) => isAwayBy(each, ELECTION_CODES));
 }
 
-/** Whether a document itself is why it was not stored. A closed list: whatever is not on it may be MongoDB's own fault. */
+/** The document itself is at fault. A closed list: any other code may be MongoDB's own fault. */
 export function isBadDocument(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -137,10 +133,10 @@ const REFUSED =
   'MongoDB refuses the user or the password; check MONGODB_URI: both of them, authSource (the database that has the user), and that @, :, /, # and ? of a password are percent-encoded.';
 const UNREADABLE =
   'MONGODB_URI cannot be read; it must be mongodb://HOST:PORT/DATABASE?replicaSet=NAME, with @, :, /, # and ? of a password percent-encoded.';
-/** `AuthenticationFailed`, and the code that Atlas has for it. */
+/** `AuthenticationFailed`, and Atlas's code for it. */
 const AUTHENTICATION_FAILED: ReadonlySet<unknown> = new Set([18, 8000]);
 
-/** By name: the driver takes the parser of URIs from another package, with classes of its own. */
+/** Compared by name: the driver's parser of URIs comes from another package, with classes of its own. */
 const OF_URIS: ReadonlySet<string> = new Set([
   'MongoParseError',
   'MongoAPIError',
@@ -155,7 +151,7 @@ function textOf(error: unknown): string {
   return `${error.message} ${textOf(error.cause)}`;
 }
 
-/** Describes what the driver knew of the servers when it gave up. */
+/** The driver knew this of the servers when it gave up. */
 interface Topology {
   type?: string;
   setName?: string | null;
@@ -169,7 +165,7 @@ function topologyOf(error: unknown): Topology {
 
 const NO_PRIMARY = 'has no primary that can be reached; check rs.status().';
 
-/** Servers that answered with another name, or with none, are left out by the driver without a word. */
+/** The driver silently leaves out servers that answered with another name, or with none. */
 function faultOfSet(error: unknown): string | undefined {
   const { type, servers, setName } = topologyOf(error);
   if (type !== 'ReplicaSetNoPrimary' || servers === undefined) return undefined;
@@ -179,7 +175,7 @@ function faultOfSet(error: unknown): string | undefined {
   return hasMember ? `The replica set ${String(setName)} of MONGODB_URI ${NO_PRIMARY}` : undefined;
 }
 
-/** One sentence for the operator whose MongoDB could not be reached. No sentence shows the URI: it may have a password. */
+/** One sentence for the operator. It never shows the URI, which may have a password. */
 export function mongoStartFault(error: unknown): string {
   if (error instanceof Error && OF_URIS.has(error.name)) return UNREADABLE;
   if (error instanceof mongoose.mongo.MongoServerError && AUTHENTICATION_FAILED.has(error.code)) return REFUSED;
@@ -189,11 +185,11 @@ export function mongoStartFault(error: unknown): string {
   return faultOfSet(error) ?? UNKNOWN;
 }
 
-/** Whether the server may only be away for the moment, by the sentence of `mongoStartFault`. */
+/** The sentence of `mongoStartFault` describes a server that may come back. */
 export const mayReturn = (fault: string): boolean =>
   [UNKNOWN, UNKNOWN_HOST].includes(fault) || fault.endsWith(NO_PRIMARY);
 
-/** Explains by `hello` that a server has no transactions; undefined: it has. */
+/** Explains by `hello` why a server has no transactions; undefined: it has. */
 export function mongoServerFault(hello: object): string | undefined {
   const isRouter = 'msg' in hello && hello.msg === 'isdbgrid';
   return isRouter || 'setName' in hello

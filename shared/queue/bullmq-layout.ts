@@ -2,14 +2,14 @@ import { JOBS } from '../contracts/jobs.ts';
 import type { ChatJob, QueueName } from '../contracts/jobs.ts';
 
 /**
- * Names in Redis that BullMQ gives to its keys, their fields and values. BullMQ calls its layout private, so its version
- * is pinned, and this is the one place that spells the names, for TypeScript and, between two `@`, for Lua (scripts.ts).
- * Its counts and the states of jobs are asked for by its own interface.
+ * BullMQ's names of keys, fields and values in Redis. It calls its layout private, so its version is pinned, and only
+ * this file spells the names, for TypeScript and, between two `@`, for Lua (scripts.ts). BullMQ's own interface gives
+ * its counts and the states of jobs.
  */
 export const BULLMQ = {
   /** Sorted set of prioritized jobs: the waiting queue, by start tag. */
   prioritized: 'prioritized',
-  /** List of jobs that go before the waiting queue: those that were handed out before. */
+  /** List of jobs that go before the waiting queue: they were handed out before. */
   wait: 'wait',
   active: 'active',
   stalled: 'stalled',
@@ -18,7 +18,7 @@ export const BULLMQ = {
   completed: 'completed',
   failed: 'failed',
   priorityCounter: 'pc',
-  /** Tells workers that something waits, by this member. */
+  /** This member tells workers that something waits. */
   marker: 'marker',
   jobWaits: '0',
   lock: 'lock',
@@ -38,7 +38,7 @@ export const BULLMQ = {
   finishedOn: 'finishedOn',
 } as const;
 
-/** The keys of BullMQ that this service reads or writes itself, of the queues under one prefix. */
+/** BullMQ's keys that this service reads or writes itself, of the queues under one prefix. */
 export function bullmqKeys(prefix: string) {
   const of = (name: string) => (queue: string) => `${prefix}:${queue}:${name}`;
   const job = (queue: string, id: string) => `${prefix}:${queue}:${id}`;
@@ -57,10 +57,9 @@ export function bullmqKeys(prefix: string) {
   };
 }
 
-/** An entry of a marker that says: a job waits. */
 export const MARKER = { member: BULLMQ.jobWaits, score: 0 };
 
-/** The fields of a job that differ from BullMQ's defaults, as BullMQ stores them. */
+/** Only fields that differ from BullMQ's defaults. */
 export interface StoredJob {
   name: string;
   data: string;
@@ -68,8 +67,8 @@ export interface StoredJob {
 }
 
 /**
- * A chat request's job as the pinned version of BullMQ stores it. admit.lua adds the job in the step that admits the
- * request. A test compares it with a job that BullMQ has added.
+ * A chat request's job as the pinned BullMQ stores it; admit.lua adds it in the step that admits the request. A test
+ * compares it with a job that BullMQ has added.
  */
 export function storedChatJob(queue: QueueName, requestId: string, payload: ChatJob): StoredJob {
   const { job, attempts, removeOnComplete, removeOnFail } = JOBS[queue];
@@ -80,7 +79,7 @@ export function storedChatJob(queue: QueueName, requestId: string, payload: Chat
   };
 }
 
-/** The fields that a job has in Redis once it starts for the first time: take.lua need not read them. */
+/** Fields that a job has in Redis at its first start: take.lua need not read them. */
 export function fieldsOfFirstStart(
   queue: QueueName,
   requestId: string,

@@ -1,7 +1,7 @@
 /**
- * Opens BullMQ's queues. A `client` must be ready: BullMQ ends the process on one that is not. A job holds ids only,
- * and its id is that of its subject, which keeps a second one out only while the first exists. Nobody waits for jobs'
- * events: a complete answer reads the same stream as the SSE answer (api/relay/hub.ts).
+ * Opens BullMQ's queues. A `client` must be ready: BullMQ ends the process on one that is not. A job holds ids only;
+ * its own id is its subject's, which keeps a second job out only while the first exists. Nobody waits for jobs' events:
+ * a complete answer reads the same stream as the SSE answer (api/relay/hub.ts).
  */
 import { Queue } from 'bullmq';
 
@@ -18,12 +18,11 @@ import type {
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 
-/** Events older than this are of no use: nobody waits on them. */
+/** Few events are kept, because nobody waits for them. */
 const EVENTS_KEPT = 100;
 
 export interface OpenQueueOptions {
   client: RedisClient;
-  /** Of the queue's keys. */
   prefix: string;
   onError: (error: Error) => void;
 }
@@ -34,12 +33,11 @@ type QueueOf<Payload> = Queue<Payload, unknown, string, Payload, unknown, string
 export interface JobQueue<Name extends JobQueueName> {
   /** For those who watch it. */
   queue: QueueOf<JobPayload<Name>>;
-  /** Adds a job with the options of the catalogue; does nothing where one with this id waits or runs already. */
+  /** Does nothing where a job with this id waits or runs already. */
   add(jobId: string, payload: JobPayload<Name>): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens a queue of the catalogue. */
 export function openQueue<Name extends JobQueueName>(
   name: Name,
   { client, prefix, onError }: OpenQueueOptions,
@@ -54,7 +52,7 @@ export function openQueue<Name extends JobQueueName>(
   return {
     queue,
     async add(jobId, payload) {
-      // One that has failed stays for people to see; what is due must not wait behind it.
+      // A failed job stays for people to see; due work must not wait behind it.
       if ((await queue.getJobState(jobId)) === 'failed') await queue.remove(jobId);
       await queue.add(job, payload, { jobId, attempts, removeOnComplete, removeOnFail });
     },
@@ -64,7 +62,7 @@ export function openQueue<Name extends JobQueueName>(
 
 /** One BullMQ queue for each name and shard; its keys carry the shard's hash tag. */
 export interface ChatQueues {
-  /** For those who watch it. Jobs of requests are added with their admission, see bullmq-layout.ts. */
+  /** For those who watch it: admission adds the jobs, see bullmq-layout.ts. */
   queue(shard: number, name: QueueName): Queue<ChatJob>;
   close(): Promise<void>;
 }
@@ -89,8 +87,8 @@ export function createChatQueues(client: RedisClient, keyspace: Keyspace, onErro
 }
 
 /**
- * Says which webhooks have something to deliver; what, and when, stands in MongoDB. A job is a webhook's, not a
- * delivery's, so one receiver never takes more than one place, however much waits for it.
+ * Names webhooks with due deliveries; MongoDB has what and when. A job is a webhook's, not a delivery's, so one
+ * receiver never takes more than one place, however much waits for it.
  */
 export type WebhookQueue = ReturnType<typeof createWebhookQueue>;
 
@@ -107,7 +105,7 @@ export function createWebhookQueue(client: RedisClient, keyspace: Keyspace, onEr
   };
 }
 
-/** Says that an export or a deletion has something to do; what, and how far it is, stands in MongoDB. */
+/** Says that an export or a deletion has work; MongoDB has what, and how far it is. */
 export type ComplianceQueue = ReturnType<typeof createComplianceQueue>;
 
 export function createComplianceQueue(client: RedisClient, keyspace: Keyspace, onError: (error: Error) => void) {

@@ -1,12 +1,12 @@
 /**
- * Opens connections to Redis: one server, a master behind Sentinel, or a cluster (redis-target.ts says which).
+ * Opens connections to Redis: one server, a master behind Sentinel, or a cluster (redis-target.ts).
  *
  * - An ingress's commands fail in time for a 503; a worker's wait for the next master. `READONLY` makes a client
- *   reconnect and send again. Subscribers have connections of their own.
- * - On a cluster, scripts and single commands go through ioredis's cluster client, and messages through sharded
- *   channels. BullMQ's workers have plain connections that follow the master of their queue's slot (slot-client.ts).
- * - A server that takes no writes for the moment, because too few replicas follow it or its disk is full, says so
- *   before it does anything. Scripts are then sent again until it does (scripts.ts).
+ *   reconnect and send again.
+ * - On a cluster, scripts and single commands use ioredis's cluster client, messages use sharded channels, and BullMQ's
+ *   workers have plain connections that follow the master of their queue's slot (slot-client.ts).
+ * - A server that takes no writes (too few replicas, a full disk) says so before it does anything, and scripts are sent
+ *   again until it does (scripts.ts).
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -31,15 +31,14 @@ import type { Group, SentinelAccess, TlsFiles } from './redis-target.ts';
 import { assertSuitable } from './server-check.ts';
 
 /**
- * Lets all commands of one turn of the event loop share a write. Each command goes to the socket by itself and in order,
- * pipelines and transactions included; the socket holds them back until the turn ends. ioredis's own auto-pipelining copies
- * every defined script onto a pipeline each turn, and lets commands wait for the answers of the turn before
- * (docs/benchmarks/performance-log.md).
+ * Lets all commands of one turn of the event loop share a write: the socket holds them back until the turn ends, and
+ * keeps their order, pipelines and transactions included. ioredis's own auto-pipelining copies every defined script
+ * onto a pipeline each turn, and waits for the answers of the turn before (docs/benchmarks/performance-log.md).
  */
 export function corkPerTick(client: Redis): Redis {
   const send = client.sendCommand.bind(client);
   const duplicate = client.duplicate.bind(client);
-  /** The socket that is corked in this turn; a reconnect brings another one. */
+  /** Corked in this turn; a reconnect brings another one. */
   let corked: Redis['stream'] | undefined;
 
   function cork(socket: Redis['stream']): void {
@@ -66,20 +65,17 @@ export function corkPerTick(client: Redis): Redis {
 }
 
 /**
- * A connection that brings no answer for this long has lost its server: a master that hangs, or is cut off, closes nothing.
- * The commands then go to the server that has taken over.
+ * After this silence a connection has lost its server: a master that hangs, or is cut off, closes nothing. Its commands
+ * then go to the server that has taken over.
  */
 const SILENT_MS = 5_000;
-/** The same for connections whose calls block: those of BullMQ do for up to 10 s. */
+/** For connections whose calls block: BullMQ's do for up to 10 s. */
 export const BLOCKED_MS = 12_000;
-/** Connections that ask for nothing hear of a fail-over by this: those of subscribers above all. */
+/** Connections that ask for nothing, above all subscribers, notice a fail-over by this look. */
 const LOOK_EVERY_MS = 2_000;
 const CLOSED = 'Connection is closed.';
 
-/**
- * `producer`: calls of an HTTP request, fails fast. `worker`: waits for Redis to come back (BullMQ asks for it).
- * `subscriber`: pub/sub only, never shared.
- */
+/** `producer`: an HTTP request's, fails fast. `worker`: waits, as BullMQ requires. `subscriber`: never shared. */
 export type ConnectionRole = 'producer' | 'worker' | 'subscriber';
 
 /** `replyMapping` would be part of a client's type. */
@@ -87,19 +83,19 @@ export type NodeOptions = Omit<RedisOptions, 'replyMapping'>;
 
 type ErrorHandlers = Record<'connectionClosed' | 'defaults', () => void>;
 
-/** A cluster client whose commands wait for the cluster, as those of a single connection do for its server. */
+/** Commands wait for the cluster, as a single connection's do for its server. */
 class PatientCluster extends Cluster {
   override handleError(error: Error, ttl: { value?: unknown }, handlers: ErrorHandlers): void {
-    // Without any node left the cluster connects again, and ioredis would give up what was under way.
+    // Without any node left the cluster connects again, and ioredis would give up commands under way.
     if (error.message === CLOSED && this.status !== 'ready' && this.status !== 'end') handlers.connectionClosed();
     else super.handleError(error, ttl, handlers);
   }
 }
 
 /**
- * Opens nothing yet. Commands of one turn share a write to each server, but no pipeline: ioredis puts a script into the
- * pipeline of its first argument, which is the number of its keys, and then rejects the whole pipeline where its keys
- * are of two masters (compare redis/ioredis issue 2109).
+ * Opens nothing yet. Commands of one turn share a write, but no pipeline: ioredis puts a script into the pipeline of
+ * its first argument, the number of its keys, and rejects that pipeline where its keys have two masters (compare
+ * redis/ioredis issue 2109).
  */
 function createCluster(nodes: { host: string; port: number }[], role: ConnectionRole, options: NodeOptions): Cluster {
   const settings = {
@@ -107,7 +103,7 @@ function createCluster(nodes: { host: string; port: number }[], role: Connection
     lazyConnect: true,
     enableOfflineQueue: role !== 'producer',
     shardedSubscribers: role === 'subscriber',
-    // A certificate is of a name, which ioredis would replace by its address.
+    // A certificate has a name, which ioredis would replace by its address.
     ...(options.tls === undefined
       ? {}
       : {
@@ -116,7 +112,7 @@ function createCluster(nodes: { host: string; port: number }[], role: Connection
           },
         }),
   };
-  // ioredis gives up after 16 tries, 1.6 s: a caller's request has ended by then, and a worker waits.
+  // ioredis gives up after 16 tries, 1.6 s: then a caller's request has ended, but a worker waits.
   const cluster =
     role === 'producer'
       ? new Cluster(nodes, settings)
@@ -126,7 +122,7 @@ function createCluster(nodes: { host: string; port: number }[], role: Connection
   return cluster;
 }
 
-/** ioredis's own `slotsRefreshInterval` goes on after `quit` where that meets a refresh, and keeps the process alive. */
+/** ioredis's own `slotsRefreshInterval` goes on if `quit` meets a refresh, and keeps the process alive. */
 function lookNowAndThen(cluster: Cluster): void {
   const timer = setInterval(() => {
     if (cluster.status === 'ready') cluster.refreshSlotsCache();
@@ -141,11 +137,11 @@ interface OpenRedisDeps {
   keyspace: Keyspace;
   log: Logger;
   closer: Closer;
-  /** Called when the start waits for a Redis that is away. */
+  /** The start waits for a Redis that is away. */
   onAway?: (() => void) | undefined;
 }
 
-/** A Redis that is away is waited for, and that is said once; any other fault rejects with one sentence. */
+/** Waits for a Redis that is away, and says so once; any other fault rejects with one sentence. */
 async function connectPatiently(
   url: string,
   role: ConnectionRole,
@@ -168,8 +164,8 @@ async function connectPatiently(
 }
 
 /**
- * The two connections of a process: one for commands, one for pub/sub. Waits for a Redis that is away. Rejects with one
- * sentence where Redis cannot be used, may evict keys or refuses what this service does.
+ * Opens two connections, for commands and for pub/sub. Waits for a Redis that is away. Rejects with one sentence where
+ * Redis cannot be used, may evict keys or refuses what this service does.
  */
 export async function openRedis(
   url: string,
@@ -189,7 +185,7 @@ export async function openRedis(
     subscriber.disconnect();
   });
   const timer = setInterval(() => {
-    // A subscriber asks for nothing else, and would not see that nobody is there any more.
+    // A subscriber asks for nothing else, so it would not notice a lost server.
     subscriber.ping().catch(() => undefined);
   }, LOOK_EVERY_MS);
   timer.unref();
@@ -207,10 +203,10 @@ export async function openRedis(
 
 export type RedisClient = Redis | Cluster;
 
-/** Every call of a request has a limit: with Redis away the caller gets 503 within 2 s (docs/spec.md#stores-away). */
+/** Limits every call of a request: without Redis the caller gets 503 within 2 s (docs/spec.md#stores-away). */
 const COMMAND_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A client asks the servers of a cluster in turn, and one that hangs, or whose machine is gone, takes `SILENT_MS`. */
+/** A client asks a cluster's servers in turn; one that hangs, or is gone, takes `SILENT_MS`. */
 const CONNECT_CLUSTER_MS = 12_000;
 /** ioredis's own back-off grows to 5 s; streams should be back sooner. */
 const RECONNECT_MAX_MS = 1_000;
@@ -219,8 +215,8 @@ function optionsFor(role: ConnectionRole) {
   const common = {
     connectTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: (times: number) => Math.min(times * 50, RECONNECT_MAX_MS),
-    // A server that has become a replica says so on connections that stay open: another address, or the same one a
-    // moment later, has the master. 2: the command is sent again there.
+    // A server that became a replica says so on open connections: the master has another address, or soon this one. 2:
+    // the command is sent again there.
     reconnectOnError: (error: Error) => (error.message.startsWith('READONLY ') ? 2 : false),
     lazyConnect: true,
   } satisfies NodeOptions;
@@ -228,7 +224,7 @@ function optionsFor(role: ConnectionRole) {
   return { ...common, maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS, enableOfflineQueue: false };
 }
 
-/** Reads the settings of TLS that differ from Node.js's own. Throws where a file cannot be read or is none of PEM. */
+/** Reads TLS settings other than Node.js's own. Throws where a file is unreadable or not PEM. */
 function readTls({ ca, cert, key }: TlsFiles) {
   try {
     const tls = {
@@ -290,9 +286,8 @@ function isEncrypted(client: RedisClient): boolean {
 }
 
 /**
- * Waits until the client is ready: a BullMQ queue on a client that is not ready ends the process
- * (shared/queue/queues.ts). Rejects with one sentence, which says what is wrong where that can be told, when Redis
- * cannot be reached within `timeoutMs`.
+ * Resolves once the client is ready: a BullMQ queue on one that is not ends the process (shared/queue/queues.ts). After
+ * `timeoutMs`, rejects with one sentence, with the fault where it is known.
  */
 export async function connectRedis(
   client: RedisClient,
@@ -313,18 +308,18 @@ export async function connectRedis(
     client.off('error', remember);
     return;
   }
-  // Goes on listening: what is under way may fail a moment later, and nobody else would hear of it.
+  // Keeps listening: calls under way may fail a moment later, unheard by anybody else.
   client.disconnect();
   const fault = redisStartFault({ error: lastError, isEncrypted: isEncrypted(client) });
   throw new (mayReturn(fault) ? RedisTimeoutError : Error)(fault, { cause: reasonOf(lastError) });
 }
 
-/** Where the messages of each subscriber go, by the channel. */
+/** Each subscriber's receivers by channel. */
 const takers = new WeakMap<RedisClient, Map<string, (message: string) => void>>();
 
 /**
- * Hands the messages of one channel to `take`; on a cluster those of the slot that its name has. Resolves once Redis has
- * confirmed it; ioredis repeats it after a reconnect. Safe to repeat: the last `take` counts.
+ * Hands one channel's messages to `take`; on a cluster, those of its name's slot. Resolves once Redis has confirmed it;
+ * ioredis repeats it after a reconnect. Safe to repeat: the last `take` counts.
  */
 export async function subscribe(
   subscriber: RedisClient,
@@ -343,11 +338,11 @@ export async function subscribe(
   await (subscriber.isCluster ? subscriber.ssubscribe(channel) : subscriber.subscribe(channel));
 }
 
-/** Calls back whenever messages of `subscriber` may have been missed. */
+/** Calls back whenever `subscriber` may have missed messages. */
 export function onResubscribed(subscriber: RedisClient, listener: () => void): void {
   subscriber.on('ready', listener);
   if (!(subscriber instanceof Cluster)) return;
-  // The connections of a cluster's subscriber come and go by themselves.
+  // A cluster's subscriber changes its connections by itself.
   subscriber.on('subscribersReady', listener);
   subscriber.on('-node', listener);
 }

@@ -1,13 +1,12 @@
 import { bullmqKeys } from '../queue/bullmq-layout.ts';
 
-/** The key that made a request, and where its tenant is. */
 export interface RequestOwner {
   shard: number;
   tenantId: string;
   keyId: string;
 }
 
-/** The first keys, in this order, of scripts that end a request before a worker has it (drop.lua). */
+/** Scripts that end a request before a worker has it take these keys first, in this order (drop.lua). */
 export function acceptedKeys(
   keyspace: Keyspace,
   requestId: string,
@@ -27,12 +26,12 @@ export function acceptedKeys(
   ];
 }
 
-/** Every ingress listens here and drops the cached principals of the key or tenant whose id it hears. */
+/** Every ingress listens here and drops cached principals of the key or tenant whose id it hears. */
 export const ACCESS_CHANNEL = 'parley:access';
 
 /**
- * Names of every Redis key. All keys of a tenant carry the hash tag of its shard, so one script may touch any of them
- * on one server and on Redis Cluster alike; nothing else may assume that two keys are on one server.
+ * Names every Redis key. A tenant's keys carry its shard's hash tag, so one script may touch any of them on one server
+ * and on Redis Cluster; nothing else may assume that two keys are on one server.
  */
 export function createKeyspace(namespace = 'chat') {
   const shards = new Map<number, ShardKeys>();
@@ -42,18 +41,16 @@ export function createKeyspace(namespace = 'chat') {
       shards.set(shard, keys);
       return keys;
     },
-    /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
+    /** Breakers belong to providers, not to tenants, so they have their own hash tag. */
     breakers: providerKeys(`{${namespace}-breakers}`),
     capacities: providerKeys(`{${namespace}-capacities}`),
     /** The worker that reached MongoDB last. */
     mongoReached: `{${namespace}-workers}:mongo`,
-    /** The processes that run. */
     processes: { ids: `{${namespace}-processes}:ids`, entry: (id: string) => `{${namespace}-processes}:p:${id}` },
-    /** Tests of providers (stores/provider-tests.ts). */
     providerTests: { channel: `{${namespace}-tests}:asked`, result: (id: string) => `{${namespace}-tests}:t:${id}` },
-    /** Addresses and sessions that the administration keeps out; it belongs to no tenant either. */
+    /** Addresses and sessions that the administration keeps out. */
     administration: administrationKeys(`{${namespace}-admin}`),
-    /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */
+    /** BullMQ's prefix for deliveries to tenants' receivers, which are part of no request. */
     webhooks: `{${namespace}-webhooks}`,
     /** BullMQ's prefix for exports and deletions. */
     compliance: `{${namespace}-compliance}`,
@@ -65,61 +62,56 @@ export type ShardKeys = ReturnType<typeof shardKeys>;
 
 function shardKeys(tag: string) {
   return {
-    /** BullMQ's prefix: its queues live beside the tenant's keys. */
+    /** BullMQ's prefix: queues live beside the tenant's keys. */
     tag,
     ...bullmqKeys(tag),
     record: (requestId: string) => `${tag}:r:${requestId}`,
     body: (requestId: string) => `${tag}:b:${requestId}`,
     stream: (requestId: string) => `${tag}:s:${requestId}`,
-    /** The answer of a request that was never streamed: the one entry its stream would have. */
+    /** The answer of a request that was never streamed: the only entry of its stream. */
     answer: (requestId: string) => `${tag}:a:${requestId}`,
     /** Present once a request has ended, if its record may expire before its intent is deleted. */
     ended: (requestId: string) => `${tag}:e:${requestId}`,
     keyRpm: (keyId: string) => `${tag}:rpm:${keyId}`,
     lookups: (keyId: string) => `${tag}:look:${keyId}`,
     throttle: (endpoint: string, keyId: string) => `${tag}:thr:${endpoint}:${keyId}`,
-    /** Writes of a tenant's recent uploads. */
     writing: (tenantId: string) => `${tag}:writing:${tenantId}`,
     tokenWindow: (keyId: string) => `${tag}:kuse:${keyId}`,
     daily: (keyId: string) => `${tag}:day:${keyId}`,
     /** Moving mean of the key's completions, in tokens. */
     meanCompletion: (keyId: string) => `${tag}:mean:${keyId}`,
-    /** The tenant's balance, what its requests of the last minute took, by the second, and how far its turns have come. */
+    /** Has the balance, the last minute's use by the second, and how far the tenant's turns have come. */
     account: (tenantId: string) => `${tag}:acct:${tenantId}`,
     pending: (tenantId: string) => `${tag}:pend:${tenantId}`,
     testAllowance: (tenantId: string, day: string) => `${tag}:test:${tenantId}:${day}`,
-    /** The tenant's interactive requests that have not ended, in the order of acceptance. */
+    /** Interactive requests that have not ended, in the order of acceptance. */
     open: (tenantId: string) => `${tag}:open:${tenantId}`,
     /** Present while a key is revoked or a tenant suspended and some cache may not know. */
     blocked: (id: string) => `${tag}:blocked:${id}`,
     address: (address: string) => `${tag}:addr:${address}`,
-    /** Which request runs or ran under an Idempotency-Key. */
     idempotency: (name: string) => `${tag}:idem:${name}`,
-    /** The latest requests of equal calls whose client tries again by itself. */
+    /** The latest of equal calls whose client retries by itself. */
     retries: (name: string) => `${tag}:tries:${name}`,
-    /** The requests of an entity that left something here, by its pseudonym: no key names an entity. */
+    /** An entity's requests that left something here, by its pseudonym: no key names an entity. */
     entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
-    /**
-     * Ids of a tenant's ended requests, each with a space behind it, by the time at which what they left is gone: a number
-     * that rises (answers.lua).
-     */
+    /** A tenant's ended requests, ids with a space behind each, by when all they left is gone (answers.lua). */
     left: (tenantId: string, until: number | string) => `${tag}:left:${tenantId}:${until}`,
     inflight: `${tag}:inflight`,
-    /** Since when it is this server that has the shard's data. */
+    /** This server has had the shard's data since then. */
     incarnation: `${tag}:incarnation`,
     outbox: `${tag}:outbox`,
-    /** Ends of requests that webhooks hear of although nothing is booked. */
+    /** Ends that webhooks hear of although nothing is booked. */
     notices: `${tag}:notices`,
     /** Settlement records that cannot be booked. */
     deadLetters: `${tag}:outbox:dead`,
-    /** Drift that the last reconciliation left, by part. */
+    /** From the last reconciliation, by part. */
     drift: `${tag}:drift`,
-    /** Throughput of the queue, and what callers of a full one were told. */
+    /** Throughput, and what a full queue told its callers. */
     queueStatistics: (queue: string) => `${tag}:throughput:${queue}`,
     lease: (task: string) => `${tag}:lease:${task}`,
-    /** Present once a batch is being ended: none of its lines is admitted any more. */
+    /** Present once a batch is being ended: no further line is admitted. */
     closedBatch: (batchId: string) => `${tag}:closed:${batchId}`,
-    /** Whether a batch runs or was refused, where its ingress may not know whether it has started. */
+    /** Tells an ingress whether a batch runs or was refused, in case it does not know. */
     batchState: (batchId: string) => `${tag}:batch-state:${batchId}`,
     /** Channel: ids of cancelled requests, for the workers that run them. */
     cancelled: `${tag}:cancelled`,
@@ -129,9 +121,8 @@ function shardKeys(tag: string) {
 
 function administrationKeys(tag: string) {
   return {
-    /** Failed tokens by address. */
     failures: (address: string) => `${tag}:addr:${address}`,
-    /** Present once a session has been ended before its time. */
+    /** Present for a session that was ended early. */
     endedSession: (session: string) => `${tag}:ended:${session}`,
   };
 }
@@ -140,7 +131,6 @@ function providerKeys(tag: string) {
   return {
     /** Provider, or provider and model → its breaker or capacity, JSON. */
     states: `${tag}:states`,
-    /** The latest changes. */
     events: `${tag}:events`,
     channel: `${tag}:changes`,
   };

@@ -7,24 +7,21 @@ import { inTime } from './time-limits.ts';
 
 const LOOK_EVERY_MS = 1_000;
 const FULL_RATIO = 0.9;
-/** Large bodies leave room for small ones: some tenants' images would otherwise refuse everybody. */
+/** Large bodies leave room for small ones: otherwise some tenants' images would refuse everybody. */
 const FULL_FOR_LARGE_RATIO = 0.75;
 
 function figureOf(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
 }
 
-/** Redis leaves its buffers for the append-only file and for replicas out of account when it compares with the limit. */
+/** Redis compares with its limit without its buffers for the append-only file and for replicas. */
 function ratioOf(info: string): number {
   const limit = figureOf(info, 'maxmemory');
   const used = figureOf(info, 'used_memory') - figureOf(info, 'mem_not_counted_for_evict');
   return limit === 0 ? 0 : used / limit;
 }
 
-/**
- * How full Redis is; on a cluster, the fullest of its masters that answer. Looks once a second. While Redis does not answer,
- * what it said last holds.
- */
+/** Looks once a second, on a cluster at the fullest answering master. Without an answer, the last one holds. */
 export function watchMemory(client: RedisClient, log: Logger) {
   let ratio = 0;
 
@@ -45,11 +42,11 @@ export function watchMemory(client: RedisClient, log: Logger) {
     () => undefined,
   );
   return {
-    /** Memory in use as a part of `maxmemory`; 0 where Redis has no limit. */
+    /** Used part of `maxmemory`; 0 where Redis has no limit. */
     ratio: (): number => ratio,
-    /** New work may not come in, so that what is under way has room to end (docs/spec.md#stores-away). */
+    /** Refuses new work, so that open work has room to end (docs/spec.md#stores-away). */
     isFull: (isLarge = false): boolean => ratio > (isLarge ? FULL_FOR_LARGE_RATIO : FULL_RATIO),
-    /** Redis refuses every command that takes memory, those of the queue included. */
+    /** Redis refuses every command that takes memory, the queue's included. */
     isExhausted: (): boolean => ratio >= 1,
     stop(): void {
       void looking.stop();
@@ -57,7 +54,7 @@ export function watchMemory(client: RedisClient, log: Logger) {
   };
 }
 
-/** Redis refused a command, or a whole script, because its memory is used up: it has done nothing. */
+/** Redis refused a command or a whole script for lack of memory, before it did anything. */
 export function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('OOM ');
 }

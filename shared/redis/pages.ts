@@ -4,13 +4,12 @@ import type { Redis } from 'ioredis';
 import { mastersBySlot, nameOf, slotOf } from './cluster-slots.ts';
 import type { RedisClient } from './connection.ts';
 
-/** An entry of a stream, as ioredis has it: names and values in turn. */
+/** Has names and values in turn, from ioredis. */
 export type StreamRow = [id: string, fields: string[]];
 
-/** Entries in one answer. */
 const PAGE = 500;
 
-/** The entries of a stream up to `to`, a page at a time; what is added while they are read comes, too. */
+/** Reads up to `to` a page at a time; entries added meanwhile are included. */
 export async function* streamPages(
   client: RedisClient,
   stream: string,
@@ -25,7 +24,7 @@ export async function* streamPages(
   }
 }
 
-/** About how many keys Redis looks at for one page. */
+/** Redis looks at about this many keys for a page. */
 const SCAN_COUNT = 1_000;
 /** Follows a prefix in the name of a key that nobody writes. */
 const NO_KEY = ':none:';
@@ -38,8 +37,8 @@ async function* pagesOf(node: Redis, prefix: string): AsyncGenerator<string[]> {
 }
 
 /**
- * First those of the master that has the slot, then what may have gone on its way to another one meanwhile. That one may be
- * away unless the slot is on its way: then the master answers `ASK` to whoever asks for a key that it does not have.
+ * Reads the master of the slot first, then keys that have gone to another one meanwhile. That one may be away unless
+ * the slot is on its way: then the master answers `ASK` to a request for a key that it lacks.
  */
 async function* clusterPages(cluster: Cluster, prefix: string): AsyncGenerator<string[]> {
   const masters = cluster.nodes('master');
@@ -57,10 +56,7 @@ async function* clusterPages(cluster: Cluster, prefix: string): AsyncGenerator<s
   }
 }
 
-/**
- * The names of all keys that begin with `prefix`, a page at a time; a page may be empty, and a name may come twice. The prefix
- * has a hash tag. Rejects while a server is away that may have some of them.
- */
+/** Pages may be empty, names repeat. The prefix has a hash tag. Rejects while a server with such keys is away. */
 export function keyPages(client: RedisClient, prefix: string): AsyncGenerator<string[]> {
   return client instanceof Cluster ? clusterPages(client, prefix) : pagesOf(client, prefix);
 }

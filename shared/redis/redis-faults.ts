@@ -1,17 +1,13 @@
 import type { Cluster, Command, Redis } from 'ioredis';
 
-/** Rejects a call that Redis has not answered in time. */
 export class RedisTimeoutError extends Error {
   override readonly name = 'RedisTimeoutError';
 }
 
-/** Calls were rejected with these; a client's own words for it change with its versions. */
+/** Rejected calls: a client's own words change with its versions. */
 const rejections = new WeakSet<object>();
 
-/**
- * Remembers what the client rejects calls with, pipelines and BullMQ's included, and what its connections report, so that
- * `isRedisFault` knows it.
- */
+/** Remembers rejections, pipelines' and BullMQ's included, and connections' errors for `isRedisFault`. */
 export function rememberRejections<Client extends Redis | Cluster>(client: Client): Client {
   client.on('error', (error: Error) => rejections.add(error));
   const send = client.sendCommand.bind(client);
@@ -25,8 +21,8 @@ export function rememberRejections<Client extends Redis | Cluster>(client: Clien
 }
 
 /**
- * What a Redis answers that is there and cannot serve: full, starting, failing over, stuck in a script, or not to whoever
- * asks. EXECABORT: a transaction of which a command met one of these, or a fault of our own.
+ * A Redis with these answers cannot serve: full, starting, failing over, stuck in a script, or refusing this caller.
+ * EXECABORT: a command of a transaction met one of them, or a fault of our own.
  */
 const UNABLE =
   /^(-?OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNBLOCKED|EXECABORT|NOAUTH|WRONGPASS|NOPERM|ERR max number of clients) /;
@@ -37,26 +33,24 @@ function isUnable(error: Error): boolean {
   return !Array.isArray(previous) || previous.length === 0 || previous.some(isRedisFault);
 }
 
-/** Whether a call failed because Redis is away or cannot serve. Every rejection is one, except for a server's own answer. */
+/** Redis is away or cannot serve. Every rejection counts, except for a server's own answer. */
 export function isRedisFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error.name === 'ReplyError') return isUnable(error);
-  // BullMQ finds a connection closed before it calls.
+  // BullMQ checks for a closed connection before it calls.
   return error instanceof RedisTimeoutError || error.name === 'ConnectionClosedError' || rejections.has(error);
 }
 
-/** The outcome of an attempt to reach Redis. */
 export interface Tried {
-  /** The latest error; a cluster has that of its latest node within. */
+  /** The latest error; a cluster's has that of its latest node within. */
   error: unknown;
-  /** Whether the address asks for TLS. */
   isEncrypted: boolean;
 }
 
 const UNKNOWN = 'Redis does not answer; check REDIS_URL and that the server runs and accepts connections.';
 const NO_TLS =
   'Redis does not answer over TLS; check REDIS_URL: with rediss the port has to speak TLS, one that does not is of redis.';
-/** The usual fault of a server that asks for a certificate: it has closed before its word arrives. */
+/** A server that asks for a certificate usually closes before its message arrives. */
 const CUT_OVER_TLS =
   'Redis ends the connection over TLS; check REDIS_TLS_CERT_FILE and REDIS_TLS_KEY_FILE, which it asks for unless it has tls-auth-clients no, and REDIS_URL: with rediss the port has to speak TLS.';
 const CUT =
@@ -64,10 +58,10 @@ const CUT =
 
 const UNKNOWN_HOST = 'The name of the Redis host is not known here; check the host in REDIS_URL.';
 
-/** Whether the server may only be away for the moment, by the sentence of `redisStartFault`. */
+/** The sentence of `redisStartFault` describes a server that may come back. */
 export const mayReturn = (fault: string): boolean => [UNKNOWN, UNKNOWN_HOST].includes(fault);
 
-/** By what the server replies, or the code that Node.js or OpenSSL gives; the first that fits. */
+/** Tests the server's reply, or the code of Node.js or OpenSSL; the first match counts. */
 const FAULTS: readonly (readonly [RegExp, string])[] = [
   [/\bNOAUTH\b/, 'Redis asks for a password; write it into REDIS_URL, as in redis://:PASSWORD@HOST:6379.'],
   [
@@ -107,20 +101,20 @@ function textOf(error: unknown): string {
 }
 
 /**
- * One sentence for the operator whose Redis could not be reached, each with the setting that is to be looked at. No sentence
- * shows the address: it may have a password. Of a sentinel only the message is known, which has no code of TLS.
+ * One sentence for the operator, with the setting to check. It never shows the address, which may have a password. A
+ * sentinel gives only a message, without a code of TLS.
  */
 export function redisStartFault({ error, isEncrypted }: Tried): string {
   const text = textOf(error);
   const known = FAULTS.find(([pattern]) => pattern.test(text));
   if (known !== undefined) return known[1];
-  // A plain server waits for the end of what it takes for a command, without a word.
+  // A plain server takes TLS for the start of a command and silently waits for the end.
   if (isEncrypted && /ECONNRESET|EPIPE/.test(text)) return CUT_OVER_TLS;
   if (isEncrypted && (error === undefined || /ETIMEDOUT|closed/.test(text))) return NO_TLS;
   return !isEncrypted && text.includes('ECONNRESET') ? CUT : UNKNOWN;
 }
 
-/** Finds the cause of a cluster's error that says only that none of its nodes could be asked. */
+/** A cluster's error may say only that no node could be asked; this finds the cause. */
 export function reasonOf(error: unknown): unknown {
   return error instanceof Error && 'lastNodeError' in error && error.lastNodeError instanceof Error
     ? error.lastNodeError

@@ -1,24 +1,23 @@
 /**
- * The return of Redis: the one place that knows when Redis has been away, and what follows when it is back.
+ * The return of Redis: only this file knows when Redis has been away, and what follows when it is back.
  *
  * "Back" is one event: a connection that is ready again, an answer after three seconds without any, or a server that
- * takes writes again (scripts.ts). On a cluster each slot has its own: it has a master again that answers, or another
- * one than before. A Redis that is back may lack its last second, or everything; scripts are atomic in the append-only
- * file, so whole steps are lost and never half of one (docs/decisions/0007-redis-data-loss.md). Then
+ * takes writes again (scripts.ts). On a cluster each slot has its own: its master answers again, or it has another
+ * master. Redis may then lack its last second, or everything; scripts are atomic in the append-only file, so only whole
+ * steps are lost (docs/decisions/0007-redis-data-loss.md). Then
  *
- * 1. **every process says its last seconds again**, the latest first (`createReplayLog`). Registered by `note` are the
- *    ends of requests (shared/requests/finish-request.ts), cancellations (shared/requests/record-store.ts), admissions
- *    taken back (shared/requests/enqueue.ts), lines and batches that were ended (workers/batches), and on an ingress
- *    published books and ends of sessions (api/open-stores.ts);
+ * 1. **every process repeats its last seconds**, the latest first (`createReplayLog`): ends of requests
+ *    (shared/requests/finish-request.ts), cancellations (shared/requests/record-store.ts), admissions taken back
+ *    (shared/requests/enqueue.ts), ended lines and batches (workers/batches), and on an ingress published books and
+ *    ends of sessions (api/open-stores.ts);
  * 2. **workers renew the leases of all that they run** (`onReturn` in workers/compose.ts). A write that finds less than
- *    its delivery has sent repairs that first: the table of shared/requests/rollback.ts says what is done for each state
- *    found;
+ *    its delivery has sent repairs that first, by the table of shared/requests/rollback.ts;
  * 3. **nobody takes anything over for 5 s** (`hasReconnectedRecently`), so that living workers come first: claims, the
  *    sweep, batches, canaries and requests without readers wait;
  * 4. **the sweep brings back from MongoDB** what no living process knows (shared/requests/recovery.ts).
  *
- * A process that starts then has seen no outage. It asks each shard since when its server has its data (`meet`), and
- * waits like the others. A worker that alone was cut off from a server that lives puts nothing back: nothing is lost.
+ * A process that starts then has seen no outage: it asks each shard since when its server has its data (`meet`), and
+ * waits like the others. A worker that alone was cut off from a living server puts nothing back: nothing is lost.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -38,17 +37,15 @@ import { inTime } from './time-limits.ts';
 /** Always true where no shard is named. */
 type IsBack = (shard: number | undefined) => boolean;
 
-/** More than a renewal interval of leases: by then every living worker has renewed (workers/pipeline/claim.ts). */
+/** Longer than a renewal interval of leases: by then every living worker has renewed (workers/pipeline/claim.ts). */
 const BACK_MS = 5_000;
-/** By then every process has said again what Redis missed. */
+/** By then every process has repeated what Redis missed. */
 const REMEMBERED_MS = 30_000;
 const MEET_AGAIN_MS = 1_000;
 
-/** The data of a shard's server, as far as this process knows. */
 interface Incarnation {
-  /** When its server came back, or got its data (`performance.now`); Infinity while that is not known. */
+  /** The server came back, or got its data, then (`performance.now`); Infinity while that is unknown. */
   since: number;
-  /** For how long it was away before that. */
   awayMs: number;
 }
 
@@ -56,7 +53,7 @@ const isRecent = ({ since }: Incarnation, withinMs: number) => performance.now()
 
 function createIncarnations() {
   const incarnations = new Map<number | undefined, Incarnation>();
-  /** The latest return, for shards that are asked about only later. */
+  /** For shards that are asked about only later. */
   let latest: (Incarnation & { isBack: IsBack }) | undefined;
   return {
     incarnationOf(shard: number | undefined): Incarnation {
@@ -67,13 +64,12 @@ function createIncarnations() {
       incarnations.set(shard, incarnation);
       return incarnation;
     },
-    /** The shards' servers are back. */
     renew(isBack: IsBack, awayMs: number): void {
       const since = performance.now();
       latest = { since, awayMs, isBack };
       for (const [shard, incarnation] of incarnations) {
         if (!isBack(shard)) continue;
-        // It may have come back to refuse what it was sent: it was away twice.
+        // It was away twice: it came back only to refuse writes.
         const beforeMs = isRecent(incarnation, REMEMBERED_MS) ? incarnation.awayMs : 0;
         Object.assign(incarnation, { since, awayMs: beforeMs + awayMs });
       }
@@ -84,8 +80,8 @@ function createIncarnations() {
 export type RedisReturn = ReturnType<typeof watchReturn>;
 
 /**
- * Knows when Redis is or was away. On a cluster each shard has its own outages, those of the master of its slot; where no
- * shard is named, any of them counts. `client` is connected already. An outage before that is known of shards that were met.
+ * On a cluster each shard has the outages of its slot's master; where no shard is named, any counts. `client` is
+ * connected already. Earlier outages are known only of shards that were met.
  */
 export function watchReturn(client: RedisClient, keyspace: Keyspace) {
   const { incarnationOf, renew } = createIncarnations();
@@ -108,18 +104,17 @@ export function watchReturn(client: RedisClient, keyspace: Keyspace) {
         incarnation.since = Math.max(bornAt, incarnation.since === Infinity ? since : incarnation.since);
         return;
       } catch {
-        // A server that is away, or takes no writes, is asked again.
+        // Asks a server again that is away, or takes no writes.
         await pause(MEET_AGAIN_MS, undefined, { ref: false });
       }
     }
   }
 
-  /** `slots` undefined: all of them. */
   function announce(slots: ReadonlySet<number> | undefined, awayMs: number): void {
     const isBack: IsBack = (shard) => shard === undefined || slots === undefined || slots.has(slotOfShard(shard));
     renew(isBack, Math.ceil(awayMs));
     for (const listener of listeners) listener(isBack);
-    // It may be another server, and who starts from now on has to know since when.
+    // Another server may have the shard: processes that start later ask it since when.
     for (const shard of met) if (isBack(shard)) void meet(shard);
   }
 
@@ -135,23 +130,20 @@ export function watchReturn(client: RedisClient, keyspace: Keyspace) {
   }
 
   return {
-    /** Whether Redis came back a moment ago, or is away. So it is with a shard that this process has only just met. */
+    /** Redis is away or came back a moment ago; so does a shard that this process has just met. */
     hasReconnectedRecently: (shard: number | undefined, withinMs = BACK_MS): boolean =>
       isAway(shard) || isRecent(incarnationOf(shard), withinMs),
 
-    /** For how long Redis was away before it came back, within the last half minute; else 0. Milliseconds, rounded up. */
+    /** Milliseconds, rounded up; 0 unless Redis came back within the last half minute. */
     lastAwayMs(shard: number): number {
       const incarnation = incarnationOf(shard);
       return isRecent(incarnation, REMEMBERED_MS) ? incarnation.awayMs : 0;
     },
 
-    /**
-     * Asks a shard for how long its server has had its data. Resolves once the answer is there; until then the shard counts
-     * as back just now.
-     */
+    /** Asks a shard since when its server has its data. Until the answer, the shard counts as just back. */
     meet,
 
-    /** Called whenever Redis is back, with what tells for which shards: it may have lost their last writes. */
+    /** Redis may have lost the last writes of the shards that `isBack` names. */
     onReturn: (listener: (isBack: IsBack) => void) => listeners.push(listener),
 
     stop(): void {
@@ -162,20 +154,20 @@ export function watchReturn(client: RedisClient, keyspace: Keyspace) {
 }
 
 const LOOK_EVERY_MS = 250;
-/** A master that is away for longer may stay away, and its cluster is asked less often. */
+/** A master that is away this long may stay away, so its cluster is asked less often. */
 const LONG_MS = 30_000;
 const LOOK_SELDOM_MS = 1_000;
 const ANSWER_MS = 1_000;
 
 /**
- * A cluster client stays `ready` while one of its masters is replaced or gone, and the slots of the other masters go on. A slot
- * is away from the moment at which the connection to its master ends, or at which it has another master, and back when its
- * master answers. `onBack` hears of slots that are back, and for how long they were away at the most.
+ * A cluster client stays `ready` while one master is replaced or gone, and other slots go on. A slot is away from the
+ * loss of its master's connection, or a change of master, until its master answers. `onBack` gets the returned slots,
+ * and for how long they were away at most.
  */
 function watchMasters(cluster: Cluster, onBack: (slots: ReadonlySet<number>, awayMs: number) => void) {
-  /** The state at the latest refresh: between two, a redirection changes what the client says of other slots, too. */
+  /** The state of the latest refresh: in between, a redirection also changes what the client says of other slots. */
   let masters = mastersBySlot(cluster);
-  /** When each slot that is away lost its master. */
+  /** Slots that are away, with the time of the loss. */
   const goneAt = new Map<number, number>();
   let looking: Repeating | undefined;
   let isStopped = false;
@@ -191,7 +183,7 @@ function watchMasters(cluster: Cluster, onBack: (slots: ReadonlySet<number>, awa
     if (goneAt.size > 0) looking ??= repeat(look, pauseMs, () => undefined);
   }
 
-  /** The shortest outage decides: a master that was lost just then is about to be replaced. */
+  /** The shortest outage decides: a master that was just lost is about to be replaced. */
   function pauseMs(): number {
     const latest = [...goneAt.values()].reduce((one, other) => Math.max(one, other), 0);
     return performance.now() - latest > LONG_MS ? LOOK_SELDOM_MS : LOOK_EVERY_MS;
@@ -230,7 +222,7 @@ function watchMasters(cluster: Cluster, onBack: (slots: ReadonlySet<number>, awa
     begin((master, slot) => before[slot] !== undefined && before[slot] !== master);
   });
   return {
-    /** Whether a slot, or any of them, has no master that answers. */
+    /** No slot: any of them counts. */
     isAway: (slot: number | undefined): boolean =>
       cluster.status !== 'ready' || (slot === undefined ? goneAt.size > 0 : goneAt.has(slot)),
     stop(): void {
@@ -240,14 +232,11 @@ function watchMasters(cluster: Cluster, onBack: (slots: ReadonlySet<number>, awa
   };
 }
 
-/** A single server is asked this often, and is away when it has not answered this many times in a row. */
+/** A single server is asked this often, and is away after this many missing answers in a row. */
 const ASK_EVERY_MS = 1_000;
 const UNANSWERED_MAX = 3;
 
-/**
- * A server that hangs closes nothing: it is away once it has answered nothing for a while. Nobody could renew a lease
- * meanwhile, as if its connections had broken.
- */
+/** A server that hangs closes nothing: it is away after a silence, in which no lease could be renewed. */
 function watchConnection(client: Redis, announce: (slots: undefined, awayMs: number) => void) {
   let isAsking = false;
   /** Counted, not timed: a process that slept itself has missed no answer. */
@@ -287,13 +276,13 @@ function watchConnection(client: Redis, announce: (slots: undefined, awayMs: num
   };
 }
 
-/** With AOF `everysec` a power cut loses about a second; a failover to a replica as much as it lagged behind. */
+/** With AOF `everysec` a power cut loses about a second; a failover loses a replica's lag. */
 const KEPT_MS = 10_000;
-/** Enough for 500 ends of requests a second. Bounded, because they hold the texts of answers. */
+/** Enough for 500 ends of requests a second. Bounded, because they hold answers' texts. */
 const KEPT_MAX = 5_000;
 /**
- * One after the other would take a way to Redis and back each, and thousands of those take longer than workers wait before
- * they run anything again (REPLAYED_MS in workers/pipeline/claim.ts). The shards share this number.
+ * For all shards together. One write at a time would need a way to Redis and back each; thousands take longer than
+ * workers wait before they run anything again (REPLAYED_MS in workers/pipeline/claim.ts).
  */
 const AT_ONCE = 100;
 /** A server that has just become the master may refuse writes until it has a replica. */
@@ -306,15 +295,12 @@ interface Kept {
   about: LogFields;
 }
 
-/**
- * The writes of one shard. Each has its own list, as one master of a cluster may stay away: what waits for it must keep no
- * write of the others waiting, and is not pushed out by theirs.
- */
+/** Each shard's own list: a master that stays away must not delay others' writes, nor be pushed out by them. */
 interface ShardLog {
   /** Counts the returns of the shard's Redis. */
   incarnation: number;
   kept: Kept[];
-  /** Writes that are left to be repeated, the latest last. Until then it does not grow old. */
+  /** Left to be repeated, the latest last; until then these writes do not grow old. */
   due: Kept[];
   runners: Set<Promise<void>>;
 }
@@ -327,7 +313,7 @@ export interface ReplayLogDeps {
 
 export type ReplayLog = ReturnType<typeof createReplayLog>;
 
-/** Until it is done, since the latest return of Redis, or cannot be. */
+/** Tries until success after the latest return of Redis, or final failure. */
 async function repeatOne(own: ShardLog, { write, about }: Kept, log: Logger): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     const { incarnation } = own;
@@ -346,13 +332,13 @@ async function repeatOne(own: ShardLog, { write, about }: Kept, log: Logger): Pr
 }
 
 /**
- * The writes of a process in its last seconds, to be said again whenever Redis is back. `about` names the shard whose keys a
- * write changes, where it is one's, and the rest for the log, if it cannot be repeated.
+ * A process's last writes, which it repeats whenever Redis is back. `about` names the shard of the written keys, if
+ * one, and the rest for the log of a write that cannot be repeated.
  */
 export function createReplayLog({ hasReconnectedRecently, clock, log }: ReplayLogDeps) {
   const shards = new Map<number | undefined, ShardLog>();
 
-  /** No write is dropped for its age while Redis is away: it needs those of the last seconds before it went. */
+  /** Drops nothing while Redis is away: it needs the last seconds before it went. */
   function dropOlder(now: number): void {
     for (const [shard, { kept }] of shards) {
       const isOld = ({ at }: Kept) => at < now - KEPT_MS && !hasReconnectedRecently(shard);
@@ -360,7 +346,7 @@ export function createReplayLog({ hasReconnectedRecently, clock, log }: ReplayLo
     }
   }
 
-  /** Remembers a write that has been done, or has failed, and that is safe to repeat. */
+  /** Remembers a write that was done, or failed, and is safe to repeat. */
   function note(write: Kept['write'], about: LogFields): void {
     const now = clock.now();
     const own = shards.get(about.shard) ?? { incarnation: 0, kept: [], due: [], runners: new Set() };
@@ -397,9 +383,8 @@ export function createReplayLog({ hasReconnectedRecently, clock, log }: ReplayLo
     },
 
     /**
-     * Repeats those of the shards that are back, the latest first: Redis has surely lost those, if any. One that fails is
-     * tried again for a while. If Redis comes back once more meanwhile, all are repeated again; a write is never under way
-     * twice.
+     * Repeats writes of returned shards, the latest first, because Redis lost these if any. A failing one is tried
+     * again for a while. If Redis comes back once more meanwhile, all are repeated again; no write is under way twice.
      */
     async replay(isBack: IsBack = () => true): Promise<void> {
       await Promise.all([...shards].map(async ([shard, own]) => isBack(shard) && repeatShard(own)));
@@ -407,7 +392,7 @@ export function createReplayLog({ hasReconnectedRecently, clock, log }: ReplayLo
   };
 }
 
-/** Watches a client, and says again what Redis may have lost whenever it is back. */
+/** Repeats what Redis may have lost whenever the client is back. */
 export function openRedisReturn(
   redis: RedisClient,
   keyspace: Keyspace,

@@ -28,23 +28,22 @@ function parseCredentials(text: string): Credentials {
   };
 }
 
-/** Files in PEM for connections over TLS. */
+/** PEM files. */
 export interface TlsFiles {
   /** Of the authority that signed the servers' certificates. */
   ca?: string;
-  /** With which this service proves who it is. */
+  /** Proves this service's identity. */
   cert?: string;
   key?: string;
 }
 
-/** Several servers. */
 export interface Group extends Credentials {
   nodes: Address[];
   /** `rediss+…`: over TLS; so are sentinels unless `REDIS_SENTINEL_TLS` says otherwise. */
   isEncrypted: boolean;
 }
 
-/** The sentinels' own credentials, beside those of the servers. */
+/** Separate from the servers' credentials. */
 export interface SentinelAccess extends Credentials {
   isEncrypted: boolean;
 }
@@ -55,9 +54,7 @@ export type RedisTarget = { files: TlsFiles } & (
   | ({ kind: 'sentinel'; name: string; sentinels: SentinelAccess } & Group)
 );
 
-/**
- * The forms of `REDIS_URL` (docs/spec.md#stores). Throws on an impossible address or a missing master name.
- */
+/** `REDIS_URL` (docs/spec.md#stores). Throws on an impossible address or a missing master name. */
 export function parseRedisUrl(whole: string): RedisTarget {
   const [url, query] = takeQuery(whole);
   const match = /^redis(s?)\+(cluster|sentinel):\/\/(?:([^@]*)@)?([^/]*)(?:\/(.*))?$/.exec(url);
@@ -81,7 +78,7 @@ function takeQuery(url: string): [address: string, query: URLSearchParams] {
   return at < 0 ? [url, new URLSearchParams()] : [url.slice(0, at), new URLSearchParams(url.slice(at + 1))];
 }
 
-/** Takes out of the query what `redisUrlOf` in shared/config has written. */
+/** Reads what `redisUrlOf` in shared/config wrote into the query. */
 function filesOf(query: URLSearchParams): TlsFiles {
   const files: TlsFiles = {};
   for (const name of ['ca', 'cert', 'key'] as const) {
@@ -92,7 +89,6 @@ function filesOf(query: URLSearchParams): TlsFiles {
   return files;
 }
 
-/** Takes the credentials of the sentinels out of the query. */
 function parseSentinelAccess(query: URLSearchParams, isEncrypted: boolean): SentinelAccess {
   const [username, password, tls] = ['username', 'password', 'tls'].map(
     (name) => query.get(`sentinel_${name}`) ?? undefined,

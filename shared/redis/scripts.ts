@@ -1,14 +1,14 @@
 /**
- * Runs the Lua scripts in `shared/requests/lua` and `stores/lua`. Each says in its header what it does, and with which
- * keys and arguments. Its text stands behind what it uses of the shared parts.
+ * Runs the Lua scripts in `shared/requests/lua` and `stores/lua`; each header says what a script does, with its keys
+ * and arguments. The parts that it uses stand before its text.
  *
- * - A script is one step: Redis runs all of it or nothing, also in its append-only file.
- * - A script that is sent again after a lost reply does nothing a second time. The exception is `take`: it takes again,
- *   and the worker gives back all that it took.
- * - In a full Redis (`noeviction`, `maxmemory` reached) scripts that bring something new are refused whole, and all
- *   others run. A transaction is refused even if its commands free memory, so settlement and sweep use none. Of
- *   BullMQ's own scripts those that end a job run; those that renew a lock do not. So a lost lock means nothing: the
- *   lease of a request decides who owns it.
+ * - Redis runs all of a script or nothing, also in its append-only file.
+ * - A script sent again after a lost reply does nothing more. Only `take` takes again, and the worker gives all of it
+ *   back.
+ * - A full Redis (`noeviction`, `maxmemory` reached) refuses scripts that bring something new, whole, and runs the
+ *   others. It refuses a transaction even if its commands free memory, so settlement and sweep use none. Of BullMQ's
+ *   own scripts those that end a job run; those that renew a lock do not. So a lost lock means nothing: a request's
+ *   lease decides who owns it.
  * - Scripts that only read also run on a server that refuses writes.
  */
 import { hash } from 'node:crypto';
@@ -23,18 +23,18 @@ import { slotOf } from './cluster-slots.ts';
 import type { RedisClient } from './connection.ts';
 import { inTime, CALL_MS } from './time-limits.ts';
 
-/** A reply of a script: Redis has no other types. */
+/** Redis has no other replies. */
 export type ScriptReply = number | string | null | ScriptReply[];
 
 type ScriptArgument = string | number | Buffer;
 
-/** Runs one Lua script; all its keys carry one shard's hash tag. */
+/** All keys carry one shard's hash tag. */
 export type Script = (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<ScriptReply>;
 
-/** The folders of the scripts. A script's name is unique in both. */
+/** A script's name is unique in both folders. */
 const FOLDERS = ['../requests/lua', 'stores/lua'];
 
-/** The text of a file, without its comments: their words are no names. */
+/** Leaves out comments: their words are no names. */
 function source(name: string): string {
   const files = FOLDERS.map((folder) => new URL(`./${folder}/${name}.lua`, import.meta.url));
   const file = files.find((candidate) => existsSync(candidate));
@@ -43,15 +43,15 @@ function source(name: string): string {
 }
 
 /**
- * Scripts that add something new: a full Redis refuses them before their first command. All others are let through, as
- * they end requests, move them on or only read: so a full Redis gets room again.
+ * These add something new, so a full Redis refuses them before their first command. All others run, since they end
+ * requests, move them on or only read: so a full Redis gets room again.
  */
 const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'requeue', 'restore-answer', 'import-key']);
 
-/** Scripts that only read: a server that refuses writes runs them, too. */
+/** A server that refuses writes still runs these. */
 const READING = new Set(['scan-records', 'place', 'read-states']);
 
-/** The first line of a script, which tells Redis whether to run it when memory is used up, or writes are refused. */
+/** A script's first line tells Redis whether to run it when memory is used up, or writes are refused. */
 function firstLine(name: string): string {
   if (READING.has(name)) return '#!lua flags=allow-oom,no-writes';
   return REFUSED_WHEN_FULL.has(name) ? '#!lua' : '#!lua flags=allow-oom';
@@ -59,10 +59,7 @@ function firstLine(name: string): string {
 
 const loaded = new WeakMap<RedisClient, Set<string>>();
 
-/**
- * Loads a script on each connection before its first call, which would otherwise carry the text. Nodes of a cluster get the
- * text with that call.
- */
+/** Loads a script before its first call on a connection, which would carry the text; on a cluster it does. */
 function load(client: RedisClient, lua: string): void {
   if (client.isCluster) return;
   const send = (text: string) => {
@@ -82,19 +79,17 @@ function load(client: RedisClient, lua: string): void {
   if (client.status === 'ready') send(lua);
 }
 
-/** The files that only define functions and values, which all scripts can use. No two may define the same name. */
+/** Parts only define functions and values for all scripts. No two may define the same name. */
 const PARTS = ['account', 'answers', 'claiming', 'drop', 'fair-queue', 'restore-request', 'retries', 'windows'];
-/** A definition, to its last line. */
 const DEFINITION = /^local (?:function (\w+)\(.*\n(?:.*\n)*?end$|([\w, ]+) = (?:\{\n(?:.*\n)*?\}$|.*$))/gm;
 
-/** The definitions of all parts by their names. */
 const definitions = new Map<string, string>();
 for (const [text, ofFunction, ofValues = ''] of PARTS.map(source).join('\n').matchAll(DEFINITION))
   for (const name of ofFunction === undefined ? ofValues.split(', ') : [ofFunction]) definitions.set(name, text);
 
 /**
- * Puts before a text the definitions that it uses, and those that they use. Others would cost: each call of a script makes all
- * its functions anew, and Lua's collector walks those of all scripts.
+ * Puts only the definitions that a text needs, directly or not, before it: each call of a script makes all its
+ * functions anew, and Lua's collector walks those of all scripts.
  */
 function link(text: string, linked = new Set<string>()): string {
   let before = '';
@@ -107,7 +102,7 @@ function link(text: string, linked = new Set<string>()): string {
   return `${before}${text}\n`;
 }
 
-/** By their names, because a process defines most scripts several times: for each client and shard. */
+/** Cached by name, because a process defines most scripts for each client and shard. */
 const texts = new Map<string, string>();
 
 function textOf(name: string): string {
@@ -116,14 +111,12 @@ function textOf(name: string): string {
   return text;
 }
 
-/** Joins short texts to one argument for `struct.unpack('ss…')`, which costs Redis a third of an argument for each. */
+/** One argument for `struct.unpack('ss…')` costs Redis a third of an argument for each text. */
 export function textsOf(texts: readonly (string | number)[]): string {
   return `${texts.join('\0')}\0`;
 }
 
-/**
- * Whether Redis refused a command because of what its keys hold: the server works, and nothing but these keys is at fault.
- */
+/** Redis refused a command because of its keys' values: only these keys are at fault. */
 export function isBadKey(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -137,20 +130,20 @@ function isUnknownScript(error: unknown): boolean {
 }
 
 /**
- * Errors of a server that takes no writes for the moment, before it does anything: too few replicas have them, its disk is
- * full, a script of somebody else runs, or the keys are on their way to another server.
+ * A server that takes no writes for now says so before it does anything: too few replicas have them, its disk is full,
+ * another's script runs, or the keys move to another server.
  */
 const REFUSED = /^(?:NOREPLICAS|MISCONF|MASTERDOWN|LOADING|BUSY|TRYAGAIN) /;
 
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 1_000;
 
-/** Whether a server refused a call before it did anything: the same call may pass in a moment. */
+/** A server refused the call before it did anything: the same call may pass in a moment. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && REFUSED.test(error.message);
 }
 
-/** Calls of one client that wait for a server to take writes again, by the slot of their keys; a single server has one. */
+/** Calls waiting for a server to take writes again, by slot; a single server has one slot. */
 interface Waiting {
   slots: Map<number, { calls: number; since: number }>;
   onTaken: ((slot: number, refusedMs: number) => void)[];
@@ -164,18 +157,17 @@ function waitingOf(client: RedisClient): Waiting {
   return known;
 }
 
-/** Whether calls wait because a server refuses them; `slot` undefined: of whichever slot. */
 export function isRefusing(client: RedisClient, slot: number | undefined): boolean {
   const { slots } = waitingOf(client);
   return slot === undefined ? slots.size > 0 : slots.has(slot);
 }
 
-/** Calls back when nothing of a slot waits any more: what was refused has been done. */
+/** Calls back once no refused call of a slot waits any more. */
 export function onTaken(client: RedisClient, listener: (slot: number, refusedMs: number) => void): void {
   waitingOf(client).onTaken.push(listener);
 }
 
-/** Whether a client waits for Redis: a worker's does, an ingress's callers get 503. */
+/** A worker waits for Redis; an ingress's callers get 503. */
 function isPatient(client: RedisClient): boolean {
   const options = client instanceof Cluster ? client.options.redisOptions : client.options;
   return options?.maxRetriesPerRequest === null;
@@ -210,15 +202,12 @@ async function untilTaken<Reply>(
   }
 }
 
-/**
- * Sends a call about `key` again for as long as its server refuses it, as ioredis does while the server is away: a worker then
- * loses nothing that it runs.
- */
+/** Repeats a refused call, as ioredis does while a server is away: so a worker loses nothing that it runs. */
 function retryWhileRefused<Reply>(client: RedisClient, key: string, send: () => Promise<Reply>): Promise<Reply> {
   return send().catch((error: unknown) => untilTaken(client, client instanceof Cluster ? slotOf(key) : 0, error, send));
 }
 
-/** Puts names in for what stands between two `@` in a script. */
+/** Replaces names between two `@`. */
 function withNames(text: string, names: Readonly<Record<string, string>>): string {
   return text.replaceAll(/@(\w+)@/g, (_, key: string) => {
     const name = names[key];
@@ -227,10 +216,7 @@ function withNames(text: string, names: Readonly<Record<string, string>>): strin
   });
 }
 
-/**
- * Makes a script callable on `client`. Its text is `lua/<name>.lua`, behind what it uses of the shared parts. On a cluster
- * it publishes to sharded channels, so that messages stay on the shard's node.
- */
+/** Uses `lua/<name>.lua` behind its parts. On a cluster, sharded channels keep messages on the shard's node. */
 export function defineScript(client: RedisClient, name: string): Script {
   const names = { TIERS: `'${TIERS.join("', '")}'`, PUBLISH: client.isCluster ? 'SPUBLISH' : 'PUBLISH' };
   const text = withNames(textOf(name), { ...BULLMQ, ...names });
@@ -249,52 +235,47 @@ export function defineScript(client: RedisClient, name: string): Script {
   return (keys, args) => retryWhileRefused(client, keys[0] ?? '', () => run(keys, args));
 }
 
-/** The same for callers that wait: a call without an answer fails soon. */
+/** For callers that wait: a call without an answer fails soon. */
 export function defineTimedScript(client: RedisClient, name: string): Script {
   const script = defineScript(client, name);
   return (keys, args) => inTime(script(keys, args));
 }
 
-/** Reserved for the reply's way back: it would come too late for what Redis does after that. */
+/** Reserved for the reply's way back: Redis must have finished by then. */
 const REPLY_MARGIN_MS = 100;
 
-/**
- * Keeps what replies have shown of the clocks of the shards' servers: how far each is ahead of this process's monotonic clock
- * (`performance.now`).
- */
+/** Keeps each server clock's lead over this process's `performance.now`, by shard, as replies show it. */
 export type ShardClocks = ReturnType<typeof createShardClocks>;
 
 export function createShardClocks() {
   const ahead = new Map<number, number>();
   return {
-    /** The server's time at a moment of this process's clock. Undefined: no reply of the shard has shown it yet. */
+    /** Converts a moment of this process's clock. Undefined: no reply of the shard has shown its time yet. */
     at(shard: number, moment: number): number | undefined {
       const by = ahead.get(shard);
       return by === undefined ? undefined : Math.round(moment + by);
     },
-    /** The server's clock showed `shown` at some moment between `sentAt` and `receivedAt`. */
+    /** The server's clock showed `shown` between `sentAt` and `receivedAt`. */
     learn(shard: number, shown: number, sentAt: number, receivedAt: number): void {
-      // Corrected only as far as it is certainly wrong: a slow reply says little, but drift or a new master is noticed.
+      // Corrects only what is certainly wrong: a slow reply says little, but drift or a new master shows.
       const most = shown - sentAt;
       ahead.set(shard, Math.max(shown - receivedAt, Math.min(most, ahead.get(shard) ?? most)));
     },
   };
 }
 
-/** The server's time in a reply. `isLate`: it was past the time in the script's last argument. */
+/** `isLate`: the server's time was past the script's last argument. */
 export interface TimedReply {
   isLate: boolean;
   now: number;
 }
 
-/** Calls the script on keys of a shard. */
 type TimelyScript = (shard: number, ...call: Parameters<Script>) => Promise<ScriptReply>;
 
 /**
- * Makes a script do nothing once its caller has stopped waiting for Redis. A server that stalled runs the calls in its
- * sockets later, and a worker may get a request before it can be voided. The script's last argument is the time until
- * which its caller waits, by the server's clock ('' while that is unknown). Clocks may differ: if the server's clock was
- * set or another server took over, the refusal contains its time, and the call is sent again.
+ * Makes a script do nothing once its caller no longer waits: a stalled server runs calls in its sockets later, and a
+ * worker might get a request before it can be voided. The last argument is the deadline by the server's clock ('' while
+ * unknown). If the clock was set or another server took over, the refusal has its time, and the call is sent again.
  */
 export function withDeadline(
   script: Script,

@@ -7,8 +7,8 @@ import { ACCESS_CHANNEL } from './keyspace.ts';
 import type { Keyspace } from './keyspace.ts';
 
 /**
- * What this service and BullMQ do with keys, scripts included, by the arguments behind the key. They have to be as many as
- * the command asks for: `acl_check_cmd` reads beyond fewer, and Redis 7.0 may crash.
+ * Commands of this service and BullMQ, scripts included, by the arguments behind the key. They need as many arguments
+ * as the command asks for: `acl_check_cmd` reads beyond fewer, and Redis 7.0 may crash.
  */
 const KEY_COMMANDS: Record<string, string> = {
   '': 'DEL DUMP EXISTS GET INCR MGET PERSIST PEXPIRETIME PTTL TYPE UNLINK HGETALL HLEN HVALS LLEN LPOP RPOP SCARD SMEMBERS XLEN ZCARD ZPOPMIN ZRANDMEMBER',
@@ -22,7 +22,7 @@ const TWO_KEYS = ['RENAME', 'RPOPLPUSH'];
 const OTHER_CALLS = ['EVALSHA 0 0', 'SCRIPT LOAD 0', 'MULTI', 'EXEC', 'INFO', 'PING', 'SCAN 0', 'TIME'];
 const CLUSTER_CALLS = ['CLUSTER SLOTS', 'CLUSTER INFO', 'CLUSTER KEYSLOT 0'];
 
-/** Returns the commands of ARGV that the user may not call, each with its arguments. Servers before 7.0 cannot say. */
+/** Returns commands of ARGV, with arguments, that the user may not call. Servers before 7.0 cannot say. */
 const LACKING = `
 local lacking = {}
 if not redis.acl_check_cmd then return lacking end
@@ -39,7 +39,7 @@ function sentenceOf(what: string): string {
   return `The Redis user lacks rights that this service needs: ${what}. Give it those of docs/guide/operating.md, "A Redis user of its own".`;
 }
 
-/** Calls that stand for all that a user has to be allowed. */
+/** These calls stand for all rights that a user needs. */
 export function callsOf(keyspace: Keyspace, isCluster: boolean): string[] {
   const { tag, cancelled, channel } = keyspace.shard(0);
   const key = `${tag}:check`;
@@ -65,8 +65,8 @@ export function callsOf(keyspace: Keyspace, isCluster: boolean): string[] {
 }
 
 /**
- * Whether the user of a connection may do what this service does, in a sentence; undefined: it may. A script that is refused
- * in its middle leaves half of its work behind, so nobody should find out then.
+ * A sentence where the connection's user lacks rights; undefined: it has them. Checked at the start, because a script
+ * that is refused in its middle leaves half of its work behind.
  */
 async function lackOfRights(server: Redis, keyspace: Keyspace, isCluster: boolean): Promise<string | undefined> {
   try {
@@ -80,10 +80,10 @@ async function lackOfRights(server: Redis, keyspace: Keyspace, isCluster: boolea
   }
 }
 
-/** The scripts say by flags what may run in a full Redis, which older servers do not read. */
+/** Older servers do not read the flags by which scripts run in a full Redis. */
 const MAJOR_VERSION_MIN = 7;
 
-/** Explains by its `INFO` what is wrong with a server; undefined: nothing. Source: docs/spec.md#stores. */
+/** Judges a server by its `INFO`; undefined: it is suitable. Source: docs/spec.md#stores. */
 export function redisServerFault(info: string): string | undefined {
   const version = /redis_version:(\S+)/.exec(info)?.[1];
   if (version !== undefined && Number.parseInt(version, 10) < MAJOR_VERSION_MIN)
@@ -95,9 +95,8 @@ export function redisServerFault(info: string): string | undefined {
 }
 
 /**
- * What an operator should know of a server that can be used. A master that is cut off from its replicas goes on taking
- * requests until it is replaced, and then all of them are lost: `min_slaves_good_slaves` is there only where
- * `min-replicas-to-write` is set.
+ * Warns of a usable server. A master cut off from its replicas takes requests until it is replaced, and all of them are
+ * lost; `min_slaves_good_slaves` is there only where `min-replicas-to-write` is set.
  */
 export function adviceOnServer(info: string): string[] {
   const replicas = Number(/connected_slaves:(\d+)/.exec(info)?.[1] ?? 0);
@@ -126,14 +125,11 @@ function adviceOnSilent(name: string): string {
   return `The Redis master ${name} does not answer and could not be judged; its tenants wait until it is back or replaced.`;
 }
 
-/** A master that hangs, or whose machine is gone, refuses nothing. */
+/** A master that hangs, or is gone, refuses nothing. */
 const ANSWER_MS = 3_000;
 const SECTIONS = ['server', 'memory', 'replication', 'persistence', 'cluster'];
 
-/**
- * Why a server cannot be the only one that a client knows, judged by what `INFO` says; undefined: it can. Such a client follows
- * neither a redirection to other nodes nor a fail-over.
- */
+/** Says why a server cannot be a client's only one, which follows no redirection or fail-over. Undefined: it can. */
 export function faultOfSingle(info: string): string | undefined {
   if (info.includes('cluster_enabled:1'))
     return 'Redis is a node of a cluster; write REDIS_URL as redis+cluster://HOST:PORT (rediss+cluster:// over TLS).';
@@ -143,7 +139,7 @@ export function faultOfSingle(info: string): string | undefined {
     : `Redis is a replica, which takes no writes; name its master in REDIS_URL (${master[1]}:${master[2]}, as the replica knows it).`;
 }
 
-/** The client goes on in database 0 where the server does not have the one of its address. */
+/** The client would stay in database 0 where the server lacks the one of its address. */
 async function selectOwn(client: Redis): Promise<void> {
   const { db = 0 } = client.options;
   if (db === 0) return;
@@ -160,7 +156,7 @@ function isSingle(client: Redis | Cluster): client is Redis {
   return client instanceof Redis && (client.options.sentinels ?? null) === null;
 }
 
-/** Whether a server that is sent a password asks nobody for one. */
+/** A server that is sent a password may ask nobody for one. */
 async function needsNoPassword(server: Redis): Promise<boolean> {
   // ioredis has null for none.
   if ((server.options.password ?? '') === '') return false;
@@ -180,7 +176,7 @@ async function needsNoPassword(server: Redis): Promise<boolean> {
 /** Written like a section of `INFO`, which no server sends. */
 const NO_PASSWORD = 'parley_password:none';
 
-/** Reads what a server says of itself. Throws where its user may not do what this service does. */
+/** Throws where the server's user may not do what this service does. */
 async function infoOf(server: Redis, keyspace: Keyspace, isCluster: boolean): Promise<string> {
   const fault = await lackOfRights(server, keyspace, isCluster);
   if (fault !== undefined) throw new Error(fault);
@@ -189,8 +185,8 @@ async function infoOf(server: Redis, keyspace: Keyspace, isCluster: boolean): Pr
 }
 
 /**
- * What the masters of a cluster say that answer, one at least, and who does not: the tenants of the others go on, so a process
- * starts without it.
+ * Reads a cluster's answering masters, at least one, and names the silent ones. A process starts without these, because
+ * other masters' tenants go on.
  */
 async function infosOf(cluster: Cluster, keyspace: Keyspace): Promise<{ infos: string[]; silent: string[] }> {
   const silent: { name: string; error: unknown }[] = [];
@@ -198,7 +194,7 @@ async function infosOf(cluster: Cluster, keyspace: Keyspace): Promise<{ infos: s
     try {
       await withTimeLimit(server.ping(), ANSWER_MS, 'Redis does not answer');
     } catch (error) {
-      // A refusal is an answer, and `infoOf` says what it is about.
+      // A refusal is an answer, which `infoOf` explains.
       if (!(error instanceof Error && error.name === 'ReplyError')) {
         silent.push({ name: nameOf(server), error });
         return [];
@@ -211,7 +207,7 @@ async function infosOf(cluster: Cluster, keyspace: Keyspace): Promise<{ infos: s
   return { infos, silent: silent.map(({ name }) => name) };
 }
 
-/** Throws where a server is not one that this service can run on. Returns what the operator should know, each once. */
+/** Throws where a server is unsuitable. Returns warnings for the operator, each once. */
 export async function assertSuitable(client: Redis | Cluster, keyspace: Keyspace): Promise<string[]> {
   const { infos, silent } =
     client instanceof Redis

@@ -9,7 +9,7 @@ import { BLOCKED_MS, corkPerTick } from './connection.ts';
 import type { NodeOptions, RedisClient } from './connection.ts';
 import { inTime } from './time-limits.ts';
 
-/** One row of `CLUSTER SLOTS`: from, to, then the master and its replicas. */
+/** A row of `CLUSTER SLOTS`: from, to, then the master and its replicas. */
 type SlotRange = [from: number, to: number, ...nodes: [host: string, port: number, ...more: unknown[]][]];
 
 const DISCONNECT_MS = 2_000;
@@ -17,23 +17,23 @@ const ASK_MS = 1_000;
 const ASK_AGAIN_MS = 100;
 
 /**
- * What a server answers that is not the master of the slot any more, or of a cluster that has not agreed on a new one.
- * Connecting again finds the new master, and the command is sent there.
+ * Answers of a server that is no longer the slot's master, or whose cluster has not agreed on one. Connecting again
+ * finds the master, and the command is sent there.
  */
 const ELSEWHERE = /^(?:MOVED|READONLY|CLUSTERDOWN|UNBLOCKED) /;
 
 /**
- * A connection for BullMQ's workers of the queues whose keys carry `tag`. On a cluster it is a plain connection to
- * whichever master has the tag's slot, and it follows the slot: after a fail-over it connects to the new master and
- * sends again what was under way.
+ * A connection for BullMQ's workers of the queues whose keys carry `tag`. On a cluster it is a plain connection to the
+ * master of the tag's slot and follows the slot: after a fail-over it connects to the new master and sends again what
+ * was under way.
  *
- * All keys of a queue are in one slot, so its workers need nothing of a cluster client, and over one they stand still
- * after a fail-over: a blocked fetch may never return (docs/decisions/0002-tenant-shards.md).
+ * A queue's keys share one slot, so its workers need no cluster client, on which a blocked fetch may never return after
+ * a fail-over (docs/decisions/0002-tenant-shards.md).
  */
 export function openQueueConnection(client: RedisClient, tag: string) {
   if (client instanceof Redis) return { client, close: () => undefined };
   const following = createSlotClient(client, tag);
-  // Whoever uses it listens as well; it connects again by itself.
+  // The user of the connection listens as well; it connects again by itself.
   following.on('error', () => undefined);
   return {
     client: following,
@@ -43,7 +43,7 @@ export function openQueueConnection(client: RedisClient, tag: string) {
   };
 }
 
-/** Asks every server that is known at once: one of them may be dead, or cut off. */
+/** Asks every known server at once: one may be dead, or cut off. */
 async function findMaster(cluster: Cluster, tag: string): Promise<{ host: string; port: number }> {
   const [ranges, slot] = await Promise.any(
     cluster.nodes().map(async (node) => {
@@ -61,7 +61,7 @@ async function findMaster(cluster: Cluster, tag: string): Promise<{ host: string
 function createSlotClient(cluster: Cluster, tag: string): Redis {
   const options = (cluster.options.redisOptions ?? {}) as NodeOptions;
 
-  /** ioredis makes one for each client, those that BullMQ duplicates included. */
+  /** ioredis makes one for each client, BullMQ's duplicates included. */
   class SlotConnector extends AbstractConnector {
     constructor() {
       super(DISCONNECT_MS);
@@ -71,7 +71,7 @@ function createSlotClient(cluster: Cluster, tag: string): Redis {
       return info.role === undefined || info.role === 'master';
     }
 
-    /** ioredis tries no more once this has failed, so it goes on until it is told to end. */
+    /** ioredis tries no more once this has failed, so it goes on until told to end. */
     override async connect(): Promise<AbstractConnector['stream']> {
       this.connecting = true;
       for (;;) {
@@ -85,7 +85,7 @@ function createSlotClient(cluster: Cluster, tag: string): Redis {
 
     private open(address: { host: string; port: number }): AbstractConnector['stream'] {
       const stream = options.tls === undefined ? connectTcp(address) : connectTls({ ...address, ...options.tls });
-      // A fetch that blocks hears nothing of a server that hangs, or is cut off; the cluster client does.
+      // A blocking fetch does not notice a server that hangs, or is cut off; the cluster client does.
       const leave = ({ options: { host, port } }: Redis) => {
         if (host === address.host && port === address.port) stream.destroy();
       };

@@ -20,11 +20,10 @@ import type { AdmissionRequest } from './admit-arguments.ts';
 import { TOMBSTONE_MS, endedEarly } from './record-store.ts';
 
 /**
- * The decision of admission. `load`: Redis lacks the tenant's balance; publish it and try again. `joined`: an earlier call
- * with the same Idempotency-Key made the request. `changed`: the key allows less than when it was looked up. `moved`: the
- * tenant is on another shard; `moving`: on its way there.
- * `tenant_calls`: all keys of the tenant together make too many calls beside chat. `queue`: the queue is full;
- * `queue_share`: this tenant's part of it is. Any other verdict names what refused the request.
+ * `load`: Redis lacks the tenant's balance; publish it and try again. `joined`: an earlier call with the same
+ * Idempotency-Key made the request. `changed`: the key allows less than when it was looked up. `moved`, `moving`: the
+ * tenant is on another shard, or on its way. `tenant_calls`: all keys of the tenant make too many calls beside chat.
+ * `queue`, `queue_share`: the queue, or this tenant's part of it, is full. Others name what refused the request.
  */
 export type Verdict =
   | 'admitted'
@@ -60,7 +59,7 @@ export interface RequestFigures {
   requestsResetMs: number;
 }
 
-/** The figures behind the rate-limit headers, as they are after the call. */
+/** For the rate-limit headers, after the call. */
 export interface WindowFigures extends RequestFigures {
   tokens: number;
   tokensResetMs: number;
@@ -69,13 +68,12 @@ export interface WindowFigures extends RequestFigures {
 export interface Admission extends WindowFigures {
   verdict: Verdict;
   retryAfterMs: number;
-  /** Tokens held for the request. */
   estimateTokens: number;
   /** Place in the order of acceptance within the shard. */
   seq: number;
-  /** The server's clock, milliseconds since the epoch. */
+  /** Milliseconds since the epoch by the server's clock. */
   now: number;
-  /** With `joined`: the request that runs under the Idempotency-Key, and its body's fingerprint. */
+  /** With `joined`: the request under the Idempotency-Key, and its body's fingerprint. */
   joined?: { requestId: string; fingerprint: string };
   /** With `moved`: the tenant's shard. */
   movedTo?: number;
@@ -84,13 +82,13 @@ export interface Admission extends WindowFigures {
 /** A move takes some seconds. */
 const MOVING_RETRY_MS = 2_000;
 
-/** The verdict, and what follows it as numbers; text becomes NaN. Throws on a reply that is no list. */
+/** Text becomes NaN. Throws on a reply that is no list. */
 function numbersOf(reply: ScriptReply): { verdict: string; numbers: number[] } {
   if (!Array.isArray(reply)) throw new Error('A Redis script gave no list');
   return { verdict: String(reply[0]), numbers: reply.slice(1).map(Number) };
 }
 
-/** Position of the server's clock among the numbers of a reply; the verdict `late` has only that number. */
+/** Position among a reply's numbers; the verdict `late` has only this number. */
 const NOW_AT = 7;
 
 /** Milliseconds since the epoch, by the server's clock. */
@@ -100,7 +98,6 @@ function readTime(reply: ScriptReply): TimedReply {
   return { isLate, now: numbers[isLate ? 0 : NOW_AT] ?? 0 };
 }
 
-/** Answers of admit.lua and count.lua. */
 function toAdmission(reply: ScriptReply): Admission {
   const { verdict, numbers } = numbersOf(reply);
   const [
@@ -114,7 +111,7 @@ function toAdmission(reply: ScriptReply): Admission {
     now = 0,
   ] = numbers;
   const figures = { requests, requestsResetMs, tokens, tokensResetMs, retryAfterMs, estimateTokens, seq, now };
-  // Besides these verdicts, admit.lua and count.lua know `elsewhere`, which is read below.
+  // `elsewhere`, the only other verdict of admit.lua and count.lua, is read below.
   const admission: Admission = { ...figures, verdict: verdict as Verdict };
   const text = Array.isArray(reply) ? String(reply[9]) : '';
   if (verdict === 'moved') {
@@ -133,13 +130,13 @@ export interface AdmissionSettings {
   requestTimeoutMs: number;
   retentionMs: number;
   onEarlyEnd?: OnEarlyEnd;
-  /** The shards' clocks as the process knows them. Absent: nothing yet. */
+  /** Absent: nothing is known yet. */
   clocks?: ShardClocks;
 }
 
 export type AdmissionStore = ReturnType<typeof createAdmissionStore>;
 
-/** An endpoint's own limit, of a key or of all keys of a tenant, in addition to the key's rpm. Its verdict is `throttle`. */
+/** An endpoint's limit, besides the key's rpm, of a key or of all keys of a tenant. Its verdict is `throttle`. */
 interface SecondWindow {
   name: string;
   limit: number;
@@ -154,7 +151,6 @@ interface AddressCount extends RequestFigures {
 /** A chat request counts in its key's window alone, because tenants have other ceilings for those. */
 export type Takes = 'of tenant' | 'of key' | 'nothing';
 
-/** Counts a request in the windows of its key and tenant. */
 function createCount(client: RedisClient, keyspace: Keyspace) {
   const take = defineTimedScript(client, 'count');
 
@@ -193,16 +189,16 @@ function createCount(client: RedisClient, keyspace: Keyspace) {
 }
 
 interface VoidOptions {
-  /** Ends the stream for whoever still reads it. */
+  /** Ends the stream for its readers. */
   last?: Terminal;
-  /** Why, for the list of ended requests. */
+  /** The reason, for the list of ended requests. */
   how?: Parameters<OnEarlyEnd>[1] | undefined;
   isDisowned?: boolean;
   isRefused?: boolean;
   isForGood?: boolean;
 }
 
-/** Voids accepted requests; see void.lua. */
+/** See void.lua. */
 function createVoid(client: RedisClient, keyspace: Keyspace, onEarlyEnd: OnEarlyEnd | undefined) {
   const voidLater = defineScript(client, 'void');
 
@@ -241,27 +237,24 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
   const admitSettings = { queueLimit, requestTimeoutMs, retentionMs, recordLifeMs };
 
   return {
-    /** Admits or refuses a request, in one script. `now` (ms since the epoch) is used until the shard's own clock is known. */
+    /** One script decides. `now` (ms since the epoch) is used until the shard's own clock is known. */
     async admit(request: AdmissionRequest, now: number): Promise<Admission> {
       const { shard } = request.principal;
       const acceptedAt = clocks.at(shard, performance.now()) ?? now;
       return toAdmission(await admit(shard, ...toAdmitCall(keyspace, request, acceptedAt, admitSettings)));
     },
 
-    /**
-     * Voids an accepted request; see void.lua for the states it returns.
-     * Safe to repeat.
-     */
+    /** Returns a state of void.lua. Safe to repeat. */
     void: (requestId: string, owner: RequestOwner, last?: Terminal, how?: VoidOptions['how']): Promise<string> =>
       voidAs(requestId, owner, { ...(last && { last }), how }),
     /**
-     * Like `void`, but the caller gets an error unless a worker has the request: once voided, nobody may restore it. A
+     * Like `void`, but the caller gets an error unless a worker has the request: once voided, it may not be restored. A
      * request that another call has joined stays.
      */
     voidPermanently: (requestId: string, owner: RequestOwner, last: Terminal): Promise<string> =>
       voidAs(requestId, owner, { last, isForGood: true }),
     /**
-     * Like `void`, for a request whose caller got 503: a worker that already has it stops, and nobody pays. `isRefused`: no
+     * Like `void`, for a caller that got 503: a worker that has the request stops, and nobody pays. `isRefused`: no
      * admission is under way, so a missing record needs no tombstone.
      */
     voidRefused: (
@@ -271,14 +264,13 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
       isRefused: boolean = false,
     ): Promise<string> => voidAs(requestId, owner, { last, isDisowned: true, isRefused }),
 
-    /** Counts a request that is not admitted, or checks whether it would be refused. */
+    /** Counts, or only checks for a refusal, without admission. */
     count: (requestId: string, principal: Principal, takes: Takes, besides?: SecondWindow): Promise<Admission> =>
       countIn(requestId, principal, 'rpm', takes, besides),
-    /** Counts a request that looks up, resumes or cancels another; these have their own limit. */
+    /** Looking up, resuming and cancelling share a limit of their own. */
     countLookup: (requestId: string, principal: Principal): Promise<Admission> =>
       countIn(requestId, principal, 'lookup', 'of tenant'),
 
-    /** Counts a failed authentication of an address. */
     countAddress: createCountAddress(client, keyspace),
   };
 }

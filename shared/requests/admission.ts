@@ -2,20 +2,18 @@
  * The door of `shared/requests`: the life of a chat request in Redis, of which each step is one Lua script.
  *
  * - **admit** (admission-store.ts): checks flags, Idempotency-Key, limits, credits, budget and the queue's length; then
- *   writes hold, request record, body and job, or nothing. A 429 takes nothing; a 402, a suspended tenant's 403 and a
- *   full queue's 503 take the request count.
+ *   writes hold, record, body and job, or nothing. A 429 takes nothing; a 402, a suspended tenant's 403 and a full
+ *   queue's 503 take the request count.
  * - **enqueue** (enqueue.ts): brings body and job, if the body is large or MongoDB must have the request first. An
  *   error there means "unknown": the admission is voided, before the caller gets 503 or in the background.
- * - **take, claim** (delivery-store.ts, workers/queue/job-source.ts): the delivery with the higher fence owns the
- *   request.
- * - **append, renew, finish** (delivery-store.ts, finish-request.ts): written only for that fence and that claim. Finish
+ * - **take, claim** (delivery-store.ts, workers/queue/job-source.ts): the higher fence owns the request.
+ * - **append, renew, finish** (delivery-store.ts, finish-request.ts): written only for that fence and claim. Finish
  *   writes the last event, the pending charge and the settlement record, and ends the job.
- * - **settle** (outbox.ts), **sweep** (overdue.ts, recovery.ts): booking, and the end of whatever nobody else ends.
+ * - **settle** (outbox.ts), **sweep** (overdue.ts, recovery.ts): booking, and the end of all that nobody else ends.
  *
- * The data: a record, a body, a stream and the queue's job, all under the shard's hash tag
- * (docs/architecture/redis-keys.md). States only move forward (docs/architecture/states.md). Every step may be
- * repeated: ids, fences and the record's state make a second one harmless. What Redis has lost is written again by
- * whoever lives (rollback.ts, docs/decisions/0007-redis-data-loss.md).
+ * Record, body, stream and job share the shard's hash tag (docs/architecture/redis-keys.md). States only move forward
+ * (docs/architecture/states.md). Ids, fences and the record's state make every step safe to repeat; living processes
+ * write again what Redis has lost (rollback.ts, docs/decisions/0007-redis-data-loss.md).
  *
  * Tokens are estimated from the prompt's bytes, without a tokenizer on the ingress, and corrected by the worker. To
  * reserve the whole default `max_tokens` would stop a default key at 23 requests a minute.
@@ -49,7 +47,7 @@ export interface AdmissionDeps {
   accounts: AccountRepository;
   accountStore: AccountStore;
   routing: RoutingCache;
-  /** Whether Redis has no room for new requests, or for large bodies. */
+  /** No room for new requests, or for large bodies. */
   isFull: (isLarge: boolean) => boolean;
   /** Voids the admission in the background. `isRefused`: there is probably nothing to void. */
   voidLater: (requestId: string, principal: Principal, isRefused: boolean) => void;
@@ -58,21 +56,20 @@ export interface AdmissionDeps {
   log: Logger;
 }
 
-/** A call to admission. The store gets it with the terms that admission adds. */
 export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof AdmissionTerms, 'countedTokens'>> {
-  /** The tier that the request has got already. Absent: that to which its model leads. */
+  /** The tier that the request already has. Absent: that of its model. */
   tier?: Tier;
   stream: boolean;
   request: ChatRequest;
-  /** Of the request, where its caller has counted them by `bytesOf`: those of a large one take long. */
+  /** Counted by `bytesOf`, which takes long for a large request. */
   bytes?: number;
   /** Redis keeps the answer this long after its end; milliseconds. */
   retentionMs: number;
-  /** Undefined: only Redis has the answer, as a stream, and a request that Redis loses is not admitted again. */
+  /** Undefined: only Redis has the answer, as a stream; a request that it loses is not admitted again. */
   answerStorage: AnswerStorage | undefined;
-  /** The prices of its first acceptance, if it is admitted again. Absent: those of now. */
+  /** The first acceptance's, if the request is admitted again. Absent: those of now. */
   rates?: Rates | undefined;
-  /** True: admission queues the request. False: its caller does so later. */
+  /** False: the caller queues the request later. */
   isEnqueuedAtOnce: boolean;
   /** See RequestEnvelope. */
   traceparent?: string | undefined;
@@ -85,17 +82,17 @@ interface Outcomes {
   refused: { verdict: Refusal };
 }
 
-/** The decision, with the figures for the rate-limit headers. */
+/** `figures` are for the rate-limit headers. */
 export type AdmissionOutcome<Kind extends keyof Outcomes = keyof Outcomes> = {
   [K in Kind]: { kind: K; figures: Admission } & Outcomes[K];
 }[Kind];
 
-/** A larger body is sent after the admission, so that a flood of refusals does not carry bodies along. */
+/** A larger body follows the admission, so that a flood of refusals does not carry bodies. */
 const BODY_BYTES_MAX = 128 * 1024;
-/** A larger body counts among those of its tenant's open requests; a thousand smaller ones may stay. */
+/** Larger bodies count for their tenant's open requests; a thousand smaller ones may stay. */
 const LARGE_BYTES = 256 * 1024;
 
-/** A quarter of the bytes of all text, rounded up, and what is not text: the ingress has no tokenizer. */
+/** A quarter of all text's bytes, rounded up, plus what is not text: the ingress has no tokenizer. */
 export function estimatePromptTokens(request: ChatRequest): number {
   let bytes = 0;
   if (request.task?.kind === 'embedding' && request.task.isTokens === true)
@@ -109,24 +106,24 @@ export function estimatePromptTokens(request: ChatRequest): number {
   return tokens + Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
-/** Dimensions of a vector whose caller asks for no number of them: many models have as many. */
+/** Many models' vectors have this size, if the caller asks for none. */
 const DIMENSIONS = 1_536;
 
-/** Returns how much a request counts in the token windows; undefined: its estimate. Vectors count by their size. */
+/** For the token windows, where vectors count by their size; undefined: the estimate. */
 function countedTokensOf({ task, messages }: ChatRequest, promptTokens: number, counted?: number): number | undefined {
   if (task?.kind !== 'embedding') return counted;
   const vectors = vectorTokens(messages.length * bytesOfVector(task.dimensions ?? DIMENSIONS));
   return Math.max(counted ?? promptTokens, vectors);
 }
 
-/** Tokens that a chat format adds to each message, and a context instruction of the usual length. */
+/** A chat format adds the first to each message; the second is a usual context instruction. */
 const MESSAGE_TOKENS = 5;
 const INSTRUCTION_TOKENS = 100;
 
-/** The most by which the worker's count of a prompt without history may exceed the estimate. */
+/** The worker's count of a prompt without history may exceed the estimate by this at most. */
 export const promptTokensAbove = ({ messages }: ChatRequest) => messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS;
 
-/** The envelope for the worker, with the tenant's settings as they are now. */
+/** Copies the tenant's present settings for the worker. */
 function toEnvelope(call: AdmissionCall, { tier, rates }: AdmissionTerms): Omit<RequestEnvelope, 'acceptedAt'> {
   const { requestId, principal, endpoint, stream, request, retentionMs, answerStorage, idempotency, traceparent } =
     call;
@@ -188,9 +185,8 @@ function termsOf(deps: AdmissionDeps, call: AdmissionCall, tier: Tier, bytes: nu
 }
 
 /**
- * Admits a request: limits, credits, budget and its place in the queue in one atomic step. `admitted`: the tenant's credits are
- * held from now on. `joined`: an earlier call with the same Idempotency-Key made the request. Throws `model_unavailable` if
- * a store does not answer.
+ * Limits, credits, budget and place in the queue take one atomic step. `admitted` holds credits. `joined`: an earlier
+ * call with the same Idempotency-Key made the request. Throws `model_unavailable` if a store does not answer.
  */
 export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
   const { store, routing, isFull, voidLater, clock, log } = deps;
@@ -200,8 +196,8 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     try {
       return await store.admit({ ...call, ...terms }, clock.now());
     } catch (cause) {
-      // Only the reply is known to be lost, so an admission that may exist is voided in the background. A full Redis
-      // refuses the whole script, but the call may be a repetition, after an admission whose reply was lost.
+      // An admission whose reply is lost is voided in the background. A full Redis refuses the whole script, but the
+      // call may repeat one that succeeded, with a lost reply.
       const isRefused = isOutOfMemory(cause);
       voidLater(requestId, principal, isRefused);
       if (isRefused) throw noRoom(cause);
@@ -232,7 +228,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     if (verdict === 'joined')
       return { kind: 'joined', figures: admission, ...(joined ?? { requestId: '', fingerprint: '' }) };
     if (verdict !== 'admitted') return { kind: 'refused', figures: admission, verdict };
-    // Of its first acceptance, as its record and its body say: the call may have been repeated.
+    // Of the first acceptance, as record and body say: the call may have been repeated.
     const acceptedAt = Math.floor(timeOfSeq(admission.seq));
     return { kind: 'admitted', figures: admission, envelope: { ...envelope, acceptedAt }, isQueued };
   };

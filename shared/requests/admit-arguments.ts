@@ -11,25 +11,25 @@ import type { Script } from '../redis/scripts.ts';
 import { bodyLifeMs } from './body-store.ts';
 import { ratesText } from './delivery.ts';
 
-/** Admission itself works these out about a call: its tier, what it may cost, where it waits. */
+/** Worked out by admission itself: tier, possible cost, place to wait. */
 export interface AdmissionTerms {
   tier: Tier;
   queue: QueueName;
   rates: Rates;
   promptTokens: number;
-  /** The most that the worker may count for the prompt. Absent: `promptTokens`. */
+  /** The worker may count this at most for the prompt. Absent: `promptTokens`. */
   promptMostTokens?: number;
   maxTokens: number;
-  /** How many tokens the request counts in the token windows until it has ended. Absent: its estimate. */
+  /** In the token windows until the request has ended. Absent: the estimate. */
   countedTokens?: number | undefined;
-  /** The bytes of a large body, which the bodies of the tenant's open requests may not exceed together. */
+  /** Of a large body; a limit bounds their sum over the tenant's open requests. */
   largeBytes?: number | undefined;
   metadataJson: string | undefined;
-  /** The published name under which it was asked for. Undefined: the tier's own. */
+  /** The published name of the request. Undefined: the tier's own. */
   name?: string | undefined;
-  /** The request costs nothing, and no bound of tokens counts it. */
+  /** No bound of tokens counts the request. */
   isFree?: true | undefined;
-  /** The pseudonym of the request's entity, under which a deletion finds the request. */
+  /** A pseudonym, by which a deletion finds the request. */
   entityHash: string | undefined;
   /** The envelope as JSON, without `acceptedAt`. Absent: `enqueue` queues the request later. */
   body?: string;
@@ -39,26 +39,25 @@ export interface AdmissionRequest extends AdmissionTerms {
   requestId: string;
   principal: Principal;
   endpoint: ChatRoute;
-  /** Channel of the ingress that waits for the answer; empty: nobody waits. */
+  /** Of the ingress that waits for the answer; empty: none. */
   channel: string;
-  /** Whether the request continues when its last reader has gone. */
+  /** The request ends or goes on without readers. */
   onDisconnect: 'cancel' | 'finish';
-  /** `name`: a hash over tenant, mode, route family and the caller's key; `fingerprint`: a hash over the body. */
+  /** `name` hashes tenant, mode, route family and the caller's key; `fingerprint` hashes the body. */
   idempotency: IdempotencyName | undefined;
-  /** Which try of a call this is, if its client says so: `retry` joins a request of an earlier one that nobody reads. */
+  /** Only if the client says so. `isRetry` joins an earlier try's request that nobody reads. */
   attempt?: (IdempotencyName & { isRetry: boolean }) | undefined;
-  /** How long Redis keeps the end of the request; milliseconds. Absent: the service's own time. */
+  /** Redis keeps the end this long; milliseconds. Absent: the service's own time. */
   retentionMs?: number;
-  /** When the request was first accepted, if it is admitted again: its charge counts to the budget of that month. */
+  /** The first acceptance of a request that is admitted again: its charge counts to that month's budget. */
   acceptedAt?: number;
-  /** The batch of a line. Unless `leaderId` leads the shard's batches and the batch is open, the verdict is `void`. */
+  /** For a line. Unless `leaderId` leads the shard's batches and the batch is open, the verdict is `void`. */
   batch?: { batchId: string; leaderId: string };
 }
 
-/** The lease of the process that sends the lines of a shard's batches. */
+/** Held by the process that sends the lines of a shard's batches. */
 export const BATCH_LEASE = 'batches';
 
-/** Settings that all admissions of a process share. */
 interface AdmitSettings {
   queueLimit: number;
   requestTimeoutMs: number;
@@ -66,10 +65,10 @@ interface AdmitSettings {
   recordLifeMs: number;
 }
 
-/** The key's rpm of a request that an operator runs again (replay-request.ts): limits on requests have counted it. */
+/** For a request that an operator runs again (replay-request.ts): limits on requests have counted it. */
 export const REPLAY_RPM = Number.MAX_SAFE_INTEGER;
 
-/** The part of a queue's places that one tenant may fill (docs/spec.md#tenant-ceilings). */
+/** One tenant may fill this part of a queue (docs/spec.md#tenant-ceilings). */
 const TENANT_SHARE = 0.5;
 
 /** An endpoint without a limit of its own has the key's. */
@@ -78,7 +77,7 @@ function throttleOf({ endpoint, principal: { limits } }: AdmissionRequest): numb
   return endpoint === 'chat.stream' ? limits.streamRpm : limits.rpm;
 }
 
-/** Those of every request, in the order of the script's KEYS. */
+/** In the order of the script's KEYS. */
 function keysOf(keys: ShardKeys, { requestId, principal, queue }: AdmissionRequest): string[] {
   const { keyId, tenantId } = principal;
   return [
@@ -100,12 +99,12 @@ function keysOf(keys: ShardKeys, { requestId, principal, queue }: AdmissionReque
   ];
 }
 
-/** Those that only some requests have, by the name under which `at` has their places among the KEYS. */
+/** Only some requests have these, by the names under which `at` has their places among the KEYS. */
 function optionalKeysOf(keys: ShardKeys, request: AdmissionRequest, acceptedAt: number): [name: string, key: string][] {
   const { principal, endpoint, queue, idempotency, attempt, entityHash, batch } = request;
   const { keyId, tenantId, limits, mode } = principal;
   const optional: Record<string, string | undefined> = {
-    // One that is no tighter than the key's rpm never refuses, so it is not counted.
+    // A throttle no tighter than the key's rpm never refuses, so it is not counted.
     throttle: throttleOf(request) < limits.rpm && queue !== 'batch' ? keys.throttle(endpoint, keyId) : undefined,
     day: limits.dailyRequests > 0 ? keys.daily(keyId) : undefined,
     allowance: mode === 'live' ? undefined : keys.testAllowance(tenantId, dayOf(acceptedAt)),
@@ -119,8 +118,8 @@ function optionalKeysOf(keys: ShardKeys, request: AdmissionRequest, acceptedAt: 
 }
 
 /**
- * Whether the record says how long the request's end is kept: its time differs from the service's, or MongoDB may have its
- * body (an intent), which every end has to know (answers.lua).
+ * The record needs the retention if it is not the service's, or if MongoDB may have the body (an intent), which every
+ * end has to know (answers.lua).
  */
 function hasOwnRetention(request: AdmissionRequest, settings: AdmitSettings): boolean {
   const { retentionMs, idempotency, channel, queue } = request;
@@ -128,7 +127,7 @@ function hasOwnRetention(request: AdmissionRequest, settings: AdmitSettings): bo
   return retentionMs !== undefined && (mayHaveIntent || retentionMs !== settings.retentionMs);
 }
 
-/** Per minute, except for the daily one and for the requests in flight. */
+/** Per minute, except for the daily one and requests in flight. */
 function limitsOf(request: AdmissionRequest) {
   const { queue } = request;
   const { limits, ceilings } = request.principal;
@@ -144,7 +143,7 @@ function limitsOf(request: AdmissionRequest) {
   };
 }
 
-/** Numbers and short texts, which admit.lua reads by these names; undefined: the value does not apply. */
+/** admit.lua reads values by these names; undefined: the value does not apply. */
 function namedValues(request: AdmissionRequest, acceptedAt: number, settings: AdmitSettings) {
   const { principal, queue, rates, promptTokens, maxTokens } = request;
   const isLive = principal.mode === 'live';
@@ -165,17 +164,15 @@ function namedValues(request: AdmissionRequest, acceptedAt: number, settings: Ad
     queueLimit: settings.queueLimit,
     tenantShare: Math.max(1, Math.floor(settings.queueLimit * TENANT_SHARE)),
     isBilled: isLive,
-    /** The test allowance if the request is not billed. */
     budget: isLive ? (principal.monthlyTokenBudget ?? undefined) : principal.testDailyTokens,
     month: monthOf(request.acceptedAt ?? acceptedAt),
     promptTokens,
     completionTokens: maxTokens,
-    /** In the windows; undefined: the estimate. */
     countedTokens: request.countedTokens,
     largeBytes: request.largeBytes,
     promptRate: held.promptMicro,
     completionRate: held.completionMicro,
-    /** And the most tokens and micro-credits that the worker may count. */
+    /** Adds the most tokens and micro-credits that the worker may count. */
     rates: `${ratesText(rates)} ${promptMost + maxTokens} ${mostMicro}`,
     fingerprint: (request.idempotency ?? request.attempt)?.fingerprint,
     attempt: request.attempt && (request.attempt.isRetry ? 'again' : 'first'),
@@ -189,8 +186,8 @@ function namedValues(request: AdmissionRequest, acceptedAt: number, settings: Ad
 }
 
 /**
- * Keys and arguments of admit.lua. `acceptedAt` is by the shard's own clock, like the month and the day of a charge: an
- * ingress whose clock is ahead or behind must not look at another month's budget or another day's allowance.
+ * `acceptedAt` is by the shard's clock, like the month and the day of a charge: an ingress with another clock must not
+ * look at another month's budget or another day's allowance.
  */
 export function toAdmitCall(
   keyspace: Keyspace,

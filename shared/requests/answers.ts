@@ -8,10 +8,10 @@ import { defineScript } from '../redis/scripts.ts';
 import { inTime, unlimited } from '../redis/time-limits.ts';
 import type { TimeLimit } from '../redis/time-limits.ts';
 
-/** Reads the events of a request, running or ended, from its stream or from the one entry of a whole answer. */
+/** A running request's events are in its stream; a whole answer is one entry. */
 export type StreamReader = ReturnType<typeof createStreamReader>;
 
-/** More than any answer has. */
+/** No answer has as many. */
 const ENTRIES_MAX = 1_000_000;
 
 /** Splits an answer that is stored as plain text into head and payload (emit_whole in answers.lua). */
@@ -22,7 +22,7 @@ function splitWhole(whole: string): { head: string; payload: string } {
 
 export function createStreamReader(client: RedisClient, keyspace: Keyspace, limit: TimeLimit = unlimited) {
   return {
-    /** Entries whose last event is `fromSeq` or later, in order, at most `count`; the first may begin before it. */
+    /** In order, at most `count`; the first entry may begin before `fromSeq`. */
     async readFrom(
       shard: number,
       requestId: string,
@@ -49,7 +49,7 @@ export function createStreamReader(client: RedisClient, keyspace: Keyspace, limi
   };
 }
 
-/** Copies ended requests, record and events, out of Redis and restores them there; MongoDB stores some for longer. */
+/** Moves ended requests, record and events, out of Redis and back: MongoDB stores some for longer. */
 export type AnswerCache = ReturnType<typeof createAnswerCache>;
 
 async function entriesOf(client: RedisClient, keys: ShardKeys, requestId: string): Promise<EndedAnswer['entries']> {
@@ -66,7 +66,6 @@ async function entriesOf(client: RedisClient, keys: ShardKeys, requestId: string
 
 type RestoredAnswer = EndedAnswer & { idempotency?: IdempotencyName };
 
-/** The keys and arguments of restore-answer.lua. */
 function toRestoreCall(
   keys: ShardKeys,
   { requestId, tenantId, fields, entries, idempotency }: RestoredAnswer,
@@ -97,10 +96,7 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace) {
   const shorten = defineScript(client, 'shorten-answer');
 
   return {
-    /**
-     * Undefined: the request has not ended, or Redis has expired it. So is one whose end is not there, because Redis came back
-     * without it between two reads.
-     */
+    /** Undefined: not ended, expired, or Redis came back without the end between two reads. */
     async read(shard: number, requestId: string): Promise<EndedAnswer | undefined> {
       const values = await client.hmget(keyspace.shard(shard).record(requestId), ...ANSWER_FIELDS);
       const fields: AnswerFields = Object.fromEntries(ANSWER_FIELDS.map((name, index) => [name, values[index] ?? '']));
@@ -111,7 +107,7 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace) {
       return { requestId, tenantId, fields, entries };
     },
 
-    /** Expires an answer that was read `ttlMs` from now, unless its request has been run again since. Safe to repeat. */
+    /** Expires a read answer in `ttlMs`, unless the request has been run again since. Safe to repeat. */
     async shorten(
       shard: number,
       { requestId, fields }: Pick<EndedAnswer, 'requestId' | 'fields'>,
@@ -122,12 +118,11 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace) {
       await shorten(names, [fields['finishedAt'] ?? '', ttlMs]);
     },
 
-    /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
     async isNamed(shard: number, name: string): Promise<boolean> {
       return (await inTime(client.exists(keyspace.shard(shard).idempotency(name)))) === 1;
     },
 
-    /** Restores an answer for `ttlMs`, and its Idempotency-Key for `namedMs`, if at all. What exists is left as it is. */
+    /** Restores an answer for `ttlMs`, and its Idempotency-Key, if any, for `namedMs`; leaves what exists. */
     async restore(shard: number, answer: RestoredAnswer, times: { ttlMs: number; namedMs: number }): Promise<void> {
       await inTime(restore(...toRestoreCall(keyspace.shard(shard), answer, times)));
     },

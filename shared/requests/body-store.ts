@@ -4,20 +4,19 @@ import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace, ShardKeys } from '../redis/keyspace.ts';
 import { defineScript } from '../redis/scripts.ts';
 
-/** How long a body may outlive its deadline: a process that ends the request late needs it to know what to charge. */
+/** A process that ends a request after its deadline needs the body to know what to charge. */
 const MARGIN_MS = 24 * 3_600_000;
 
-/** The longest time for which a request's body is kept; milliseconds. */
 export function bodyLifeMs(requestTimeoutMs: number): number {
   return requestTimeoutMs + MARGIN_MS;
 }
 
-/** The order in which the requests of a queue wait for a worker (docs/decisions/0004-fair-queueing.md). */
+/** For the order of waiting, see docs/decisions/0004-fair-queueing.md. */
 export type QueueOrderStore = ReturnType<typeof createQueueOrderStore>;
 
 type QueuedRequest = Record<'requestId' | 'tenantId' | 'body', string>;
 
-/** The keys and arguments with which enqueue.lua and requeue.lua begin. */
+/** enqueue.lua and requeue.lua begin with these keys and arguments. */
 export function toQueueCall(
   keys: ShardKeys,
   queue: QueueName,
@@ -41,10 +40,7 @@ export function toQueueCall(
 export function createQueueOrderStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number) {
   const add = defineScript(client, 'enqueue');
   return {
-    /**
-     * Queues a request that was admitted without its body. Returns the state in which it was found; only `accepted` is
-     * queued. Safe to repeat.
-     */
+    /** For an admission without its body. Returns the found state; only `accepted` is queued. Safe to repeat. */
     enqueue: async (shard: number, queue: QueueName, request: QueuedRequest): Promise<string> =>
       String(await add(...toQueueCall(keyspace.shard(shard), queue, request, requestTimeoutMs))),
   };

@@ -3,13 +3,13 @@ import type { Keyspace } from '../redis/keyspace.ts';
 import { onResubscribed, subscribe } from '../redis/connection.ts';
 import { inTime } from '../redis/time-limits.ts';
 
-/** Stands between the messages of several requests (append.lua). */
+/** Separates messages of several requests (append.lua). */
 const SEPARATOR = '\x1e';
 
 /** `head`: see decodeMessage of contracts/events.ts. */
 type EntryListener = (requestId: string, head: string, payload: string) => void;
 
-/** The pub/sub side of the relay: one channel per ingress and shard, subscribed once. */
+/** One channel per ingress and shard, subscribed once. */
 export type ChunkChannel = ReturnType<typeof createChunkChannel>;
 
 /** `client` is for pub/sub only. */
@@ -30,7 +30,7 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
   return {
     nameOf,
 
-    /** Resolves once Redis has confirmed the subscription, rejects where it does not in time; safe to repeat. */
+    /** Resolves once Redis confirms the subscription, rejects if it does not in time; safe to repeat. */
     async subscribe(shard: number): Promise<void> {
       let pending = subscriptions.get(shard);
       if (pending === undefined) {
@@ -41,11 +41,11 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
           () => subscriptions.delete(shard),
         );
       }
-      // Only this caller stops waiting; the subscription goes on, for the next one.
+      // Only this caller stops waiting; the subscription goes on.
       await inTime(pending);
     },
 
-    /** Redis has confirmed the subscription; ioredis repeats it after a reconnect. */
+    /** Redis has confirmed; ioredis repeats the subscription after a reconnect. */
     isSubscribed: (shard: number): boolean => subscribed.has(shard),
 
     onEntry: (hear: EntryListener): void => void (listener = hear),

@@ -24,13 +24,12 @@ import type { EndReplays } from './finish-request.ts';
 import { createRepairs, toPutBackRunning } from './rollback.ts';
 import type { WriteWhole } from './rollback.ts';
 
-/** Increments of one request's answer. */
 interface Append {
   ref: DeliveryRef;
   /** Sequence number of the last of `deltas`. */
   lastSeq: number;
   deltas: readonly Increment[];
-  /** Tokens of what the provider was asked, in case another process has to end the request. */
+  /** The provider's prompt, in case another process has to end the request. */
   promptTokens: number;
 }
 
@@ -40,14 +39,14 @@ interface Waiting extends Append {
 }
 
 /**
- * How long text waits for that of other requests. A call costs more than what it carries: with this wait, 200 live streams
- * of 50 chunks per second make 200 calls per second, not 10,000.
+ * Text waits this long for other requests' text. A call costs more than its content: 200 live streams of 50 chunks per
+ * second make 200 calls per second, not 10,000.
  */
 const GATHER_MS = 5;
-/** The most requests in one call, which must not hold up Redis: it takes less than a millisecond. */
+/** Redis takes less than a millisecond for a call with this many requests. */
 const REQUESTS_MAX = 64;
 
-/** Gathers texts for common calls: `send` gets at most REQUESTS_MAX of them. */
+/** `send` gets at most REQUESTS_MAX texts. */
 function openGather(send: (texts: readonly Waiting[]) => Promise<void>): (text: Waiting) => void {
   let waiting: Waiting[] = [];
   let sentAt = -Infinity;
@@ -74,9 +73,8 @@ function openGather(send: (texts: readonly Waiting[]) => Promise<void>): (text: 
 }
 
 /**
- * Appends the text of all running requests of a shard in common calls (append.lua). A call leaves at the end of the event
- * loop's turn, or 5 ms after the one before; a request's first text does not wait. Resolves with what the script returns
- * for this request.
+ * Appends a shard's texts in common calls (append.lua). A call leaves at the end of the event loop's turn, or 5 ms
+ * after the one before; a request's first text does not wait. Resolves with the script's reply for this request.
  */
 function createCommonAppend(client: RedisClient, keyspace: Keyspace): (text: Append) => Promise<ScriptReply> {
   const append = defineScript(client, 'append');
@@ -113,37 +111,31 @@ function createCommonAppend(client: RedisClient, keyspace: Keyspace): (text: App
 }
 
 interface AppendMore {
-  /** Tokens of what the provider was asked, in case another process has to end the request. */
+  /** The provider's prompt, in case another process has to end the request. */
   promptTokens?: number;
-  /** Increments that this delivery appended before, in case Redis has lost some. */
+  /** Appended earlier by this delivery: Redis may have lost some. */
   earlier?: readonly Increment[];
 }
 
-/** The delivery that claims a request. */
 type Claimant = Pick<DeliveryRef, 'shard' | 'requestId' | 'tenantId' | 'fence'>;
 
-/** The job under which a request is claimed. */
 interface ClaimingJob {
   /** Names the claim. Absent: a request that is taken over beside its queue has no job. */
   lock?: string;
-  /** The reply of claiming.lua, if the request was claimed when its job was taken, so that Redis is not asked again. */
+  /** claiming.lua's reply, if the request was claimed with its job: Redis is not asked again. */
   claim?: ScriptReply[] | undefined;
 }
 
-/** The store that a delivery writes to. */
 interface Writes {
   append(ref: DeliveryRef, lastSeq: number, deltas: readonly Increment[], more: AppendMore): Promise<WriteOutcome>;
   renew(ref: DeliveryRef, needed: HoldRequest): Promise<Renewal>;
   finish(ref: DeliveryRef, sentSeq: number, ending: FinishInput, earlier: readonly Increment[]): Promise<boolean>;
 }
 
-/**
- * A delivery that owns its request. It knows its fence and its claim, the text that it has sent, and the record: each write
- * brings back what Redis has lost of them (rollback.ts).
- */
+/** Knows fence, claim, sent text and record, so that each write restores what Redis has lost (rollback.ts). */
 export type Delivery = ReturnType<typeof openDelivery>;
 
-/** `lastSeq`: sequence number of the last event that an earlier delivery has sent. */
+/** `lastSeq`: of the last event that an earlier delivery has sent. */
 export function openDelivery(writes: Writes, ref: DeliveryRef, lastSeq: number) {
   const { shard, requestId, queue, fence } = ref;
   const sent: Increment[] = [];
@@ -152,7 +144,7 @@ export function openDelivery(writes: Writes, ref: DeliveryRef, lastSeq: number) 
     requestId,
     queue,
     fence,
-    /** `promptTokens`: of what the provider was asked, in case another process has to end the request. */
+    /** `promptTokens`: the provider's prompt, in case another process has to end the request. */
     async append(deltas: readonly Increment[], promptTokens: number): Promise<WriteOutcome> {
       const outcome = await writes.append(ref, lastSeq + deltas.length, deltas, { promptTokens, earlier: sent });
       lastSeq += deltas.length;
@@ -160,17 +152,14 @@ export function openDelivery(writes: Writes, ref: DeliveryRef, lastSeq: number) 
       for (const delta of deltas) sent.push(delta);
       return outcome;
     },
-    /** Renews the lease, raises the token weight and resolves with what is held. */
+    /** Raises the token weight and resolves with what is held. */
     renew: (needed: HoldRequest): Promise<Renewal> => writes.renew(ref, needed),
-    /** Ends the request. False: this delivery no longer owns it. */
+    /** False: this delivery no longer owns the request. */
     finish: (ending: FinishInput): Promise<boolean> => writes.finish(ref, lastSeq, ending, sent),
   };
 }
 
-/**
- * `unreadable`: this delivery owns the request but cannot read its body, so it can only end it. `drop`: another delivery has
- * it, or it has ended.
- */
+/** `unreadable`: owned, but without a readable body it can only end. `drop`: ended, or another delivery's. */
 type Claim =
   | (ClaimedRequest & { delivery: Delivery })
   | {
@@ -192,7 +181,7 @@ function refOf(claimed: ClaimedRequest, pseudonyms: Pseudonyms | undefined): Del
   return { ...ref, facts: snapshotOf(claimed, entityHash), envelope };
 }
 
-/** Reads from the record what the unreadable body would have said. */
+/** The record says what the unreadable body would have said. */
 async function identify(
   client: RedisClient,
   keyspace: Keyspace,
@@ -211,7 +200,6 @@ async function identify(
   };
 }
 
-/** The owner of a request and its body, in one call. */
 function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, pseudonyms }: RequestStoreSettings) {
   const script = defineScript(client, 'claim');
 
@@ -228,9 +216,8 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, 
   }
 
   return {
-    /** Repeats a claim under its name, without the body, which Redis may have lost. Resolves with the reply of claim.lua. */
+    /** Claims again under the same name, without the body, which Redis may have lost. Returns claim.lua's reply. */
     again: (claimant: Claimant, owner: string): Promise<ScriptReply> => send(claimant, owner, 'known'),
-    /** Takes the request under a fence. */
     async claim(writes: Writes, claimant: Claimant, { lock, claim }: ClaimingJob = {}): Promise<Claim> {
       const { shard, requestId, fence } = claimant;
       const owner = lock ?? randomBase62(12);
@@ -256,13 +243,13 @@ export type RequestStore = ReturnType<typeof createRequestStore>;
 
 export interface RequestStoreSettings {
   leaseMs: number;
-  /** A client that left may come back within this time. */
+  /** A client may come back within this time. */
   disconnectGraceMs: number;
-  /** Whether the shard's Redis is away, or came back within this time. */
+  /** True also while the shard's Redis is away. */
   hasReconnectedRecently?: (shard: number, withinMs: number) => boolean;
-  /** For how long the shard's Redis was away before it came back a moment ago; milliseconds. */
+  /** The outage before Redis came back a moment ago; milliseconds. */
   lastAwayMs?: (shard: number) => number;
-  /** Brings a ledger balance to a Redis that has lost it; never rejects. Without it what runs goes on until it is there. */
+  /** Reloads a ledger balance that Redis has lost; never rejects. Running requests go on without it. */
   loadBalance?: (shard: number, tenantId: string) => Promise<void>;
   replays?: EndReplays;
   /** For the records of requests with an entity. */
@@ -270,15 +257,15 @@ export interface RequestStoreSettings {
 }
 
 /**
- * Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later.
- * A request whose last reader has said since that it left has none.
+ * Readers renew their leases only some seconds after Redis is back, when their ingress is connected again. A request
+ * whose last reader has said since that it left has none.
  */
 const READERS_BACK_MS = 20_000;
 
-/** The reply of restore-running.lua where Redis lacks the ledger balance, too. */
+/** restore-running.lua's reply where Redis lacks the ledger balance, too. */
 const BOOKLESS = 2;
 
-/** Puts a running request back that Redis has lost. False: it may have ended. */
+/** Restores a running request that Redis lost. False: it may have ended. */
 function createRestore(client: RedisClient, keyspace: Keyspace, settings: RequestStoreSettings) {
   const { leaseMs, lastAwayMs = () => 0, loadBalance } = settings;
   const restore = defineScript(client, 'restore-running');
@@ -293,21 +280,21 @@ function createRestore(client: RedisClient, keyspace: Keyspace, settings: Reques
   };
 }
 
-/** By how much a clock is put back now and then. */
+/** A clock may be set back by this much now and then. */
 const CLOCK_MS = 5_000;
 
-/** For how long the record's lease still holds; 0 where the request does not run. */
+/** Milliseconds for which the record's lease still holds; 0: the request does not run. */
 async function readLeaseLeftMs(client: RedisClient, record: string, leaseMs: number): Promise<number> {
   const [[state, leased], now] = await Promise.all([
     client.hmget(record, 'state', 'leased'),
     serverTimeMs(client, record),
   ]);
   const leftMs = state === 'running' ? Number(leased ?? 0) - now : 0;
-  // No lease is longer: the server's clock has been put back, and a worker that lives would have renewed it since.
+  // No lease is longer: the server's clock was set back, and a living worker would have renewed the lease since.
   return leftMs > leaseMs + CLOCK_MS ? 0 : Math.max(0, leftMs);
 }
 
-/** Renews the lease, raises the token weight and resolves with what is held. */
+/** Raises the token weight and resolves with what is held. */
 function createRenew(
   client: RedisClient,
   keyspace: Keyspace,
@@ -336,7 +323,7 @@ function createRenew(
     const held = toHold(micro, tokens);
     if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
     if (outcome !== 'abandoned') return { outcome: 'superseded' };
-    // Asked after the answer has come: ioredis may have repeated the command after a reconnect.
+    // Checked after the answer: ioredis may have repeated the command after a reconnect.
     const waitMs = Number(unreadMs) < 0 ? READERS_BACK_MS : Math.min(Number(unreadMs), READERS_BACK_MS);
     return { outcome: hasReconnectedRecently(ref.shard, waitMs) ? 'ok' : 'cancelled', held };
   };
@@ -357,7 +344,7 @@ export function createRequestStore(client: RedisClient, keyspace: Keyspace, sett
 
     ...createFinishRequest(client, keyspace, writeWhole, settings.replays),
 
-    /** `lastSeq`: sequence number of the last of `deltas`. Also appends what Redis has lost of the text before. */
+    /** `lastSeq`: of the last of `deltas`. Also appends earlier text that Redis has lost. */
     async append(
       ref: DeliveryRef,
       lastSeq: number,

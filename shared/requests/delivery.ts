@@ -9,32 +9,31 @@ import type { SettlementRecord } from '../contracts/settlement.ts';
 import type { Rates } from '../domain/routing.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
 
-/** The claim of a delivery: a higher fence shuts out the writes of every lower one. */
+/** A higher fence shuts out the writes of every lower one. */
 export interface ClaimFence {
   shard: number;
   fence: number;
-  /** Names this claim: the lock of its job. After a rollback of Redis another claim may have the same fence. */
+  /** Names the claim: the lock of its job. After a rollback of Redis another claim may have the same fence. */
   owner: string;
 }
 
-/** A request that a delivery owns. */
 export interface ClaimedRequest extends ClaimFence {
   kind: 'run';
   envelope: RequestEnvelope;
   /** Milliseconds until the request's deadline; negative when it has passed. */
   remainingMs: number;
-  /** Sequence number of the last event that an earlier delivery sent; 0: nothing was sent. */
+  /** The last event's number from an earlier delivery; 0: nothing was sent. */
   sent: number;
   cancelled: boolean;
   seq: number;
   held: Hold;
-  /** The prices at its acceptance. Undefined: the record has none. */
+  /** At acceptance. Undefined: the record has none. */
   rates: Rates | undefined;
-  /** Prompt tokens as an earlier delivery counted them; 0: unknown. */
+  /** Counted by an earlier delivery; 0: unknown. */
   promptTokens: number;
-  /** Fields of the record that nothing else says, as they are there; '' where absent. */
+  /** Fields that only the record has, unchanged; '' where absent. */
   terms: RecordTerms;
-  /** By Redis's clock, as all times of a request: the clock of this process may differ. */
+  /** By Redis's clock, as all times of a request: this process's clock may differ. */
   now: number;
 }
 
@@ -52,38 +51,33 @@ export type FinalStatus = 'completed' | 'failed' | 'cancelled';
 
 export interface FinishInput {
   status: FinalStatus;
-  /** Increments that have not been appended yet. */
   deltas: readonly Increment[];
   terminal: Terminal;
   costMicro: number;
-  /**
-   * Tokens that count in the key's window and the test allowance beside those of the charge: of providers' work that nobody
-   * pays for, and of the size of vectors.
-   */
+  /** For the key's window and the test allowance beside the charge: unpaid work of providers, size of vectors. */
   unbilledTokens?: number;
-  /** Those of them that are work of providers: they count towards the tenant's hour. */
+  /** Providers' work among them, which counts towards the tenant's hour. */
   unpaidTokens?: number;
   /** The charge may overdraw the account by this much. */
   overdraftMicro?: number;
-  /** Answer and record are kept this long. */
   retentionMs: number;
-  /** Absent: nothing is charged, no ledger entry (docs/spec.md#ledger). */
+  /** Absent: no charge, no ledger entry (docs/spec.md#ledger). */
   settlement?: SettlementRecord;
-  /** An event for webhooks, besides the booking. */
+  /** For webhooks, besides the booking. */
   notice?: FinishedNotice;
-  /** Called when nobody pays for this end, as its caller was told that it failed; again when it is repeated. */
+  /** Called when nobody pays for this end, because the caller was told of a failure; repeats call again. */
   whenUnbilled?: () => void;
   /** The job ends with the request. Absent: BullMQ ends the job, or there is none. */
   endsJob?: boolean;
 }
 
-/** `limit`: tokens of the month, or of a test key's day; `onDisconnect`: what happens without readers. */
+/** `limit`: tokens of the month, or of a test key's day; `onDisconnect`: applies without readers. */
 type RecordTerms = Readonly<Record<'limit' | 'onDisconnect' | 'retentionMs', string>>;
 
-/** The record of a request that runs, without its text. Times are milliseconds since the epoch, by Redis's clock. */
+/** A running request without its text. Times are milliseconds since the epoch, by Redis's clock. */
 export interface RecordSnapshot {
   tier: Tier;
-  /** The published name under which it was asked for. */
+  /** The published name that the caller asked for. */
   name?: string;
   mode: KeyMode;
   endpoint: ChatRoute;
@@ -96,14 +90,14 @@ export interface RecordSnapshot {
   terms: RecordTerms;
   metadataJson?: string;
   idempotency?: IdempotencyName;
-  /** The pseudonym of its entity, under which a deletion finds the request. */
+  /** A pseudonym, by which a deletion finds the request. */
   entityHash?: string;
 }
 
-/** Meaning of the fields `queue`, `tier`, `billed` and `acceptedAt` of a record for a request whose body is lost. */
+/** Reads `queue`, `tier`, `billed` and `acceptedAt` of a record whose request's body is lost. */
 export function factsOfRecord(queue: QueueName, [tier, billed, acceptedAt]: readonly (string | null | undefined)[]) {
   return {
-    // Of an interactive request only its body says whether it was streamed.
+    // Only an interactive request's body says whether it was streamed.
     endpoint: queue === 'batch' ? 'batch' : 'chat',
     // Written by admit.lua only.
     tier: tier as Tier,
@@ -112,7 +106,6 @@ export function factsOfRecord(queue: QueueName, [tier, billed, acceptedAt]: read
   } as const;
 }
 
-/** Names one running delivery. */
 export interface DeliveryRef {
   shard: number;
   requestId: string;
@@ -120,29 +113,28 @@ export interface DeliveryRef {
   keyId: string;
   queue: QueueName;
   fence: number;
-  /** The claim to which its writes belong. Absent: any with this fence. */
+  /** Only writes of this claim count. Absent: any with this fence. */
   owner?: string;
-  /** For a Redis that loses all of the request. Absent where an earlier delivery has sent text, which is not known here. */
+  /** For a Redis that loses the request. Absent where an earlier delivery has sent text unknown here. */
   facts?: RecordSnapshot;
-  /** The same, while it runs. */
+  /** Also for a loss, while the request runs. */
   envelope?: RequestEnvelope | undefined;
-  /** Set once the running request was put back: a deletion that came between did not know it. */
+  /** Set once the running request was put back: a deletion in between did not know it. */
   wasRestored?: boolean;
 }
 
-/** The hold that a running request asks for, as totals. What it holds is never reduced. */
+/** Totals that a running request asks for; its hold is never reduced. */
 export interface HoldRequest {
-  /** Its tokens in the key's window. */
   weight: number;
   /** Granted as far as the bounds allow. */
   required: Hold;
-  /** Wanted ahead of need: granted if it is a small part of what is left. */
+  /** Ahead of need: granted if it is a small part of what is left. */
   preferred: Hold;
-  /** By how much the request may exceed a bound of which no other request holds anything. */
+  /** The request may exceed a bound by this, if no other request holds anything of it. */
   overdraft: Hold;
 }
 
-/** The record of a claimed request. `entityHash`: the pseudonym of its entity. */
+/** `entityHash`: the entity's pseudonym. */
 export function snapshotOf(claimed: ClaimedRequest, entityHash: string | undefined): RecordSnapshot {
   const { envelope, seq, now, remainingMs, rates, terms } = claimed;
   const { tier, mode, endpoint, acceptedAt, request, kept } = envelope;
@@ -166,18 +158,18 @@ export function snapshotOf(claimed: ClaimedRequest, entityHash: string | undefin
   };
 }
 
-/** The queue of a record. Its field `queue` is written for batches only. */
+/** Only batches have the record's field `queue`. */
 export function queueOfRecord(queue: string | null | undefined): QueueName {
   return queue === 'batch' ? 'batch' : 'interactive';
 }
 
-/** From a script's reply, which has -1 if a bound does not apply. */
+/** A script's reply has -1 if a bound does not apply. */
 export function toHold(micro: unknown, tokens: unknown): Hold {
   const amountOf = (held: unknown) => (Number(held) === -1 ? Infinity : Number(held));
   return { micro: amountOf(micro), tokens: amountOf(tokens) };
 }
 
-/** Rates as a record has them: micro-credits a prompt token and a completion token, and of the kinds that have their own. */
+/** For a record: micro-credits of a prompt token and a completion token, and of kinds with their own rate. */
 export function ratesText({ promptMicro, completionMicro, kinds = {} }: Rates): string {
   const own = KIND_NAMES.flatMap((name) => (kinds[name] === undefined ? [] : [`${name}=${kinds[name]}`]));
   return [promptMicro, completionMicro, ...own].join(' ');
@@ -195,12 +187,12 @@ function toRates(rates: string): Rates | undefined {
   return { promptMicro: Number(prompt), completionMicro: Number(completion), ...kinds };
 }
 
-/** The last sequence number that Redis has, if it came back without some of the text. */
+/** Redis came back without some of the text, and has this last number. */
 export function knownSeq(outcome: ScriptReply | undefined): number | undefined {
   return typeof outcome === 'string' && outcome.startsWith('behind ') ? Number(outcome.slice(7)) : undefined;
 }
 
-/** `reply`: the texts that claim_request returns (lua/claiming.lua), in its order. */
+/** `reply` follows the order of claim_request (lua/claiming.lua). */
 export function toClaimed(claim: ClaimFence, envelope: RequestEnvelope, reply: readonly string[]): ClaimedRequest {
   const [
     ,
@@ -234,7 +226,7 @@ export function toClaimed(claim: ClaimFence, envelope: RequestEnvelope, reply: r
   };
 }
 
-/** Returns the error, as the body may have been written by another version. */
+/** Returns the error: another version may have written the body. */
 export function readEnvelope(body: string): RequestEnvelope | UnreadableError {
   try {
     return parseEnvelope(body);
@@ -244,7 +236,6 @@ export function readEnvelope(body: string): RequestEnvelope | UnreadableError {
   }
 }
 
-/** The look-up's status for each finish reason. */
 export function statusOf(reason: FinishReason): FinalStatus {
   if (reason === 'error') return 'failed';
   return reason === 'cancelled' ? 'cancelled' : 'completed';

@@ -17,13 +17,13 @@ export interface EnqueuerDeps {
   store: Pick<AdmissionStore, 'voidPermanently' | 'voidRefused'>;
   clock: Clock;
   log: Logger;
-  /** After this long an admission is left to the sweep. */
+  /** The sweep takes an admission over after this time. */
   giveUpAfterMs: number;
-  /** A caller waits, who is told within this time that nothing was accepted. Absent: nobody waits. */
+  /** A waiting caller is told within this time that nothing was accepted. Absent: none waits. */
   tellWithinMs?: number;
-  /** Absent: what was taken back may run if Redis comes back without that. */
+  /** Absent: a taken back request may run if Redis comes back without that. */
   replayLog?: ReplayLog;
-  /** Makes a request that is to be taken back known beside Redis, as this process may end first. */
+  /** Notes beside Redis that a request is to be taken back, as this process may end first. */
   handOver?: (requestId: string, principal: Principal) => Promise<void>;
   /** For a request that was charged although its caller was told 503. */
   refund?: (requestId: string, principal: Principal) => Promise<unknown>;
@@ -32,27 +32,24 @@ export interface EnqueuerDeps {
 export type Enqueuer = ReturnType<typeof createEnqueuer>;
 
 const RETRY_MS = 250;
-/**
- * States of an admission that does not run any longer, as void.lua names them. `void`: an earlier try was done, and its answer
- * was lost.
- */
+/** void.lua's states of an admission that will not run. `void`: an earlier try succeeded unanswered. */
 const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped', 'void']);
 
-/** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
+/** The caller was told 503. Redis may come back with the request, perhaps at a worker, and without its taking back. */
 function reportTaken(deps: EnqueuerDeps, state: string | undefined, requestId: string, principal: Principal): void {
   const { store, replayLog, refund } = deps;
   if (!TAKEN_BACK.has(state)) return;
   const { shard, tenantId } = principal;
   replayLog?.note(
     async () => {
-      // It came back, ended and was charged: nobody can read its answer, or knows of it.
+      // The request came back, ended and was charged, but nobody can read its answer, or knows of it.
       if ((await store.voidRefused(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);
     },
     { shard, requestId, tenantId },
   );
 }
 
-/** Returns the state in which the record was found. Undefined: Redis did not answer in time. */
+/** Returns the record's state. Undefined: Redis did not answer in time. */
 async function tryUntil(clock: Clock, until: number, write: () => Promise<string>): Promise<string | undefined> {
   while (clock.now() < until) {
     try {
@@ -75,7 +72,7 @@ async function putInQueue(
   if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
 }
 
-/** For a call that has joined. False: recovery queues the request if it has an intent, and else the sweep ends it. */
+/** For a call that has joined. False: recovery queues a request with an intent, else the sweep ends it. */
 async function putInQueueForOthers(
   { queueOrder, log }: EnqueuerDeps,
   envelope: RequestEnvelope,
@@ -90,7 +87,7 @@ async function putInQueueForOthers(
   }
 }
 
-/** Takes admissions back, until Redis confirms it. */
+/** Tries until Redis confirms it. */
 function createTakeBack(deps: EnqueuerDeps) {
   const { store, clock, log, giveUpAfterMs, tellWithinMs, handOver, refund } = deps;
   const takingBack = new Set<Promise<void>>();
@@ -103,7 +100,7 @@ function createTakeBack(deps: EnqueuerDeps) {
   }
 
   function voidLater(requestId: string, principal: Principal, isRefused = false, envelope?: RequestEnvelope): void {
-    // LOST is for whoever reads the request's stream by its id.
+    // LOST ends the stream for readers by the request's id.
     const taking = untilConfirmed(() => store.voidRefused(requestId, principal, LOST, isRefused), requestId);
     const taken = taking.then(async (state) => {
       if (!isRefused) reportTaken(deps, state, requestId, principal);
@@ -119,7 +116,7 @@ function createTakeBack(deps: EnqueuerDeps) {
     void known.finally(() => takingBack.delete(known));
   }
 
-  /** The state in which the record was found, before anybody is told. Undefined: whoever waits is told all the same. */
+  /** The record's state before anybody is told. Undefined: the waiting caller is told anyway. */
   async function beforeTelling(
     tellAt: number,
     envelope: RequestEnvelope,
@@ -130,7 +127,7 @@ function createTakeBack(deps: EnqueuerDeps) {
     if (tellWithinMs === undefined) return untilConfirmed(write, requestId);
     const trying = inTime(tryUntil(clock, tellAt, write), Math.max(0, tellAt - clock.now()));
     const state = await trying.catch(() => undefined);
-    // From then on its caller is told, so a worker that has it stops.
+    // The caller is told now, so a worker that has the request must stop.
     if (state === undefined) voidLater(requestId, principal, false, envelope);
     return state;
   }
@@ -148,9 +145,8 @@ export function createEnqueuer(deps: EnqueuerDeps) {
 
   return {
     /**
-     * Queues a request that was admitted without its body. Throws `model_unavailable` once the admission has been taken
-     * back, or where a caller waits and Redis does not say so in time: then it is
-     * taken back as by `voidLater`.
+     * Queues a request that was admitted without its body. Throws `model_unavailable` once the admission is taken back,
+     * or, for a waiting caller, when Redis does not confirm that in time: then `voidLater` takes it back.
      */
     async enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void> {
       const { requestId } = envelope;
@@ -158,10 +154,9 @@ export function createEnqueuer(deps: EnqueuerDeps) {
       try {
         await putInQueue(queueOrder, envelope, principal);
       } catch (cause) {
-        // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
+        // Unknown outcome: the job may exist. If a worker has it already, it goes on and its answer is relayed.
         const state = await beforeTelling(tellAt, envelope, principal);
         if (state === 'running' || state === 'done') return;
-        // Redis answers again.
         if (state === 'joined' && (await putInQueueForOthers(deps, envelope, principal))) return;
         reportTaken(deps, state, requestId, principal);
         log.warn('A request could not be enqueued and was, or is being, taken back.', { requestId, error: cause });
@@ -173,13 +168,13 @@ export function createEnqueuer(deps: EnqueuerDeps) {
     },
 
     /**
-     * Takes an admission back in the background, trying until Redis confirms it. `isRefused`: Redis said that it did nothing,
-     * so no tombstone is needed against what could still be under way. `envelope`: a request without its body, which is put
-     * into line instead where another call has joined it.
+     * Takes an admission back in the background, until Redis confirms it. `isRefused`: Redis did nothing, so no
+     * tombstone is needed against commands under way. `envelope`: of a request without its body, which is queued
+     * instead if another call has joined it.
      */
     voidLater,
 
-    /** Waits until what is being taken back is, or is known beside this process. */
+    /** Resolves once all that is being taken back is, or is known beside this process. */
     idle,
   };
 }

@@ -10,29 +10,27 @@ import type { DeliveryRef, FinishInput, RecordSnapshot } from './delivery.ts';
 import { toPutBack } from './rollback.ts';
 import type { WriteWhole } from './rollback.ts';
 
-/** Replies of finish.lua if the request has ended: one of these, or `charged` and micro-credits. */
+/** finish.lua's other reply for an ended request is `charged` with micro-credits. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unbilled']);
 const CHARGED = 'charged ';
 
-/** The request is gone: its record is lost, or a tombstone. */
+/** The record is lost, or a tombstone. */
 const isNowhere = (outcome: ScriptReply) => outcome === 'missing' || outcome === 'void';
 
-/** A charge that has been made is not held against what the account can pay by now. */
+/** A repeated charge may exceed what the account can pay by now. */
 const UNBOUNDED_MICRO = Number.MAX_SAFE_INTEGER;
 
-/** Whether Redis may have let go of a request by itself: then a missing record does not mean that its end was lost. */
+/** Redis may have expired the request: then a missing record does not mean that its end was lost. */
 function isLetGo({ startedAt }: RecordSnapshot, { settlement, retentionMs }: FinishInput): boolean {
   return retentionMs > 0 && (settlement?.finishedAt ?? startedAt) + retentionMs <= Date.now();
 }
 
-/** How ends stood by what finish.lua said of them. */
 function createOutcomes() {
-  /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
+  /** Kept here, as Redis may lose the record that says so. */
   const unbilled = new WeakSet<FinishInput>();
   /** Micro-credits of ends that cost more than the account had. */
   const charged = new WeakMap<FinishInput, number>();
 
-  /** Whether an end stands, by what finish.lua says. */
   function hasEnded(outcome: ScriptReply, ending: FinishInput): boolean {
     if (outcome === 'unbilled') {
       unbilled.add(ending);
@@ -43,7 +41,7 @@ function createOutcomes() {
     return true;
   }
 
-  /** An end as it stood: nobody pays for what is unbilled, and a charge was never more than the account could pay. */
+  /** Repeats an end without an unbilled charge, and with no more than the account could pay. */
   function asItStood(ending: FinishInput): FinishInput {
     const { settlement, ...rest } = ending;
     if (settlement === undefined || unbilled.has(ending)) return { ...rest, costMicro: 0 };
@@ -55,10 +53,9 @@ function createOutcomes() {
   return { hasEnded, asItStood };
 }
 
-/** The calls of finish.lua. */
 function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWhole) {
   const script = defineScript(client, 'finish');
-  /** Ends a request, with the text that Redis has lost. Resolves with what finish.lua says. */
+  /** Adds the text that Redis has lost. Resolves with finish.lua's reply. */
   function end(
     ref: DeliveryRef,
     sentSeq: number,
@@ -69,14 +66,14 @@ function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWh
     const { deltas } = ending;
     const firstSeq = sentSeq - earlier.length;
     const write = (known = sentSeq) => {
-      // Text of earlier deliveries is not known here, so it is not repeated.
+      // Earlier deliveries' text is unknown here, so it is not repeated.
       const missing = known === sentSeq ? deltas : [...earlier, ...deltas].slice(Math.max(0, known - firstSeq));
       return script(...toFinishCall(keyspace, ref, known, { ...ending, deltas: missing }, restored));
     };
     return writeWhole(ref, write, (found) => found, false);
   }
 
-  /** Repeats an end; if Redis has nothing of the request, with all that it had. */
+  /** If Redis has nothing of the request, repeats all that it had. */
   function endAgain(
     ref: DeliveryRef,
     sentSeq: number,
@@ -91,17 +88,17 @@ function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWh
   return { end, endAgain };
 }
 
-/** Says ends again to a Redis that has lost them. */
+/** Repeats ends for a Redis that has lost them. */
 export interface EndReplays {
   replayLog: ReplayLog;
-  /** Erases a request that was put back, with its end or before it, if its entity or tenant has been deleted meanwhile. */
+  /** Erases a restored request, ended or not, if its entity or tenant was deleted meanwhile. */
   eraseDeleted: (ref: DeliveryRef) => Promise<void>;
   log: Logger;
 }
 
 /**
- * Ends requests, and keeps the ends of the last seconds in memory: in a Redis that comes back without them a request would
- * run again, or its charge would be lost. `replays` absent: nobody says them again.
+ * Keeps the ends of the last seconds in memory: in a Redis that comes back without them a request would run again, or
+ * its charge would be lost. `replays` absent: nothing is repeated.
  */
 export function createFinishRequest(
   client: RedisClient,
@@ -112,7 +109,7 @@ export function createFinishRequest(
   const { end, endAgain } = createEnds(client, keyspace, writeWhole);
   const { hasEnded, asItStood } = createOutcomes();
 
-  /** Not waited for: MongoDB may be away, and others must find what has ended before they run it again. */
+  /** Not awaited: MongoDB may be away, and others must find the end before they run the request again. */
   function eraseIfDeleted(ref: DeliveryRef): void {
     const { requestId, tenantId } = ref;
     replays?.eraseDeleted(ref).catch((error: unknown) => {
@@ -130,8 +127,8 @@ export function createFinishRequest(
 
   const store = {
     /**
-     * `sentSeq`: sequence number of the last event before this; `earlier`: what this delivery appended before, in case Redis
-     * has lost some of it. False: this delivery no longer owns the request.
+     * `sentSeq`: the last event before this; `earlier`: appended by this delivery, in case Redis has lost some. False:
+     * this delivery no longer owns the request.
      */
     async finish(
       ref: DeliveryRef,
@@ -142,17 +139,17 @@ export function createFinishRequest(
       if (!hasEnded(await end(ref, sentSeq, ending, earlier), ending)) return false;
       if (ref.wasRestored === true) eraseIfDeleted(ref);
       const { shard, requestId, tenantId } = ref;
-      // Without the body, which may be large, and which nobody needs any more. Even without a charge: otherwise the request
-      // could run again although its caller was told that it failed.
+      // Drops the body, which may be large and is needed no more. Even an end without a charge is noted: the request
+      // could otherwise run again although its caller was told that it failed.
       const kept = { ...ref, envelope: undefined };
       replays?.replayLog.note(() => replay(kept, sentSeq, ending, earlier), { shard, requestId, tenantId });
       return true;
     },
 
     /**
-     * Repeats an end that stood to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it had,
-     * and what it lost is written again: end and charge, and the request itself where its `facts` are known. `superseded`:
-     * another delivery has the request and ends it, or its caller was told that it failed.
+     * Repeats an end to a Redis that may have lost its last writes. `known`: not lost. `replayed`: end and charge, and
+     * with its `facts` the request, are written again. `superseded`: another delivery has the request and ends it, or
+     * its caller was told that it failed.
      */
     async replayFinish(
       ref: DeliveryRef,
@@ -165,14 +162,14 @@ export function createFinishRequest(
       const charge = again.settlement;
       const names = ['state', 'fence', 'voidUnconfirmed', 'erased'] as const;
       const [state, fence, ...marks] = await client.hmget(record(ref.requestId), ...names);
-      // An answer that was put back from MongoDB has no fence, and says nothing of its charge.
+      // An answer restored from MongoDB has no fence, and says nothing of its charge.
       if (state === 'done' && (fence !== null || charge === undefined)) return 'known';
       const outcome = await endAgain(ref, sentSeq, again, earlier);
       if (hasEnded(outcome, ending)) return 'replayed';
-      // A request whose caller was told that it failed is not charged.
+      // The caller was told that the request failed, so it is not charged.
       const isForGood = outcome === 'void' && marks.every((mark) => mark === null);
       if (isForGood || !isNowhere(outcome)) return 'superseded';
-      // A request that cannot be restored is charged all the same; the ledger takes a charge once.
+      // Charged even if the request cannot be restored; the ledger takes a charge once.
       if (charge !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(charge));
       return 'replayed';
     },
@@ -199,7 +196,7 @@ function keysOf(keyspace: Keyspace, { shard, requestId, tenantId, keyId, queue }
   ];
 }
 
-/** Named for the reader; finish.lua takes the values in this order. */
+/** Names are for the reader; finish.lua takes the values in this order. */
 function shortTextsOf(
   { fence, owner = '', queue }: DeliveryRef,
   sentSeq: number,
@@ -229,8 +226,8 @@ function shortTextsOf(
 }
 
 /**
- * Keys and arguments of finish.lua. `sentSeq`: sequence number of the last event before this end; `restored`: the record of
- * a request whose end stood before, with all of its text, which is put back if Redis has lost everything.
+ * `sentSeq`: the last event before this end; `restored`: the record of a request whose end stood before, with all its
+ * text, for a Redis that has lost everything.
  */
 function toFinishCall(
   keyspace: Keyspace,

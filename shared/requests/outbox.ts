@@ -16,7 +16,6 @@ export interface OutboxEntry {
   raw: string;
 }
 
-/** An entry that can be read. */
 export type ReadableEntry = OutboxEntry & { record: SettlementRecord };
 
 export function isReadable(entry: OutboxEntry): entry is ReadableEntry {
@@ -32,12 +31,10 @@ interface Requeued {
   left: number;
 }
 
-/** The backlog of settlement. */
 export interface Backlog {
-  /** Records that wait in the outbox. */
   outbox: number;
   deadLetters: number;
-  /** For how long the oldest record has waited; 0: none does. */
+  /** The oldest record has waited so long; 0: none does. */
   lagSeconds: number;
 }
 
@@ -46,23 +43,22 @@ function toEntry([id, fields]: StreamRow): OutboxEntry {
   return { id, raw, record: parseSettlement(raw) };
 }
 
-/** The entries that cannot be booked. */
 function createDeadLetters(client: RedisClient, keyspace: Keyspace) {
   const move = defineScript(client, 'dead-letter');
   return {
-    /** Takes an entry that cannot be booked out, and keeps it among the dead letters. */
+    /** Keeps an entry that cannot be booked among the dead letters. */
     async deadLetter(shard: number, { id, raw }: OutboxEntry): Promise<void> {
       const { outbox, deadLetters } = keyspace.shard(shard);
       await move([outbox, deadLetters], [id, raw]);
     },
 
-    /** Puts the dead letters that can be read back into the outbox, to be booked; safe to repeat and to run twice at once. */
+    /** Returns readable dead letters to the outbox; safe to repeat and to run twice at once. */
     async requeue(shard: number): Promise<Requeued> {
       const { outbox, deadLetters } = keyspace.shard(shard);
       const [newest] = await client.xrevrange(deadLetters, '+', '-', 'COUNT', 1);
       const done = { requeued: 0, left: 0 };
       if (newest === undefined) return done;
-      // A record that fails again comes to stand behind the newest one, so this ends.
+      // A record that fails again lands behind the newest one, so this ends.
       for await (const rows of streamPages(client, deadLetters, { to: newest[0] })) {
         for (const { id, raw, record } of rows.map(toEntry)) {
           if (record === undefined) {
@@ -80,11 +76,11 @@ function createDeadLetters(client: RedisClient, keyspace: Keyspace) {
 export function createOutbox(client: RedisClient, keyspace: Keyspace) {
   const acknowledge = defineScript(client, 'acknowledge');
 
-  /** By shard, the id up to which this process has read; a process that begins to lead reads all there is. */
+  /** By shard, the last id that this process has read; a new leader reads all there is. */
   const readUpTo = new Map<number, string>();
 
   return {
-    /** `redelivered`: what this process has read before and nobody has acknowledged; else what it has not read. */
+    /** `redelivered`: read by this process before, and not acknowledged. */
     async read(shard: number, from: 'redelivered' | 'new', count: number): Promise<OutboxEntry[]> {
       const stream = keyspace.shard(shard).outbox;
       const last = readUpTo.get(shard);
@@ -99,8 +95,8 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace) {
     },
 
     /**
-     * Takes booked entries out, once their charges are pending no more: where Redis has lost the balance that was published of
-     * them, they stay and are read again. Safe to repeat.
+     * Removes booked entries whose charges are no longer pending: where Redis has lost the balance that was published
+     * of them, they stay and are read again. Safe to repeat.
      */
     async acknowledge(shard: number, entries: readonly ReadableEntry[]): Promise<void> {
       const keys = keyspace.shard(shard);
@@ -123,7 +119,7 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace) {
         client.xrange(keys.outbox, '-', '+', 'COUNT', 1),
         serverTimeMs(client, keys.outbox),
       ]);
-      // The id begins with the time of Redis at which the record came.
+      // The id begins with Redis's time when the record came.
       const waitingSince = oldest === undefined ? now : parseInt(oldest[0], 10);
       return { outbox, deadLetters, lagSeconds: Math.max(0, (now - waitingSince) / 1000) };
     },
@@ -143,10 +139,7 @@ export function createOutboxSearch(client: RedisClient, keyspace: Keyspace) {
   }
 
   return {
-    /**
-     * The first waiting entry whose record is meant, as its id; undefined: none is. `from`: the entry to begin with, for
-     * entries are added at the end only.
-     */
+    /** The first match's id; undefined: none. `from`: begin there, as entries are added at the end only. */
     async find(
       shard: number,
       isMeant: (record: SettlementRecord) => boolean,
@@ -159,10 +152,7 @@ export function createOutboxSearch(client: RedisClient, keyspace: Keyspace) {
       return undefined;
     },
 
-    /**
-     * Rewrites dead letters; `rewrite` gets the text, which may be no record, and returns undefined to leave it. Returns
-     * how many were changed. Safe to repeat.
-     */
+    /** `rewrite` gets any text, even no record; undefined leaves it. Returns the number changed. Safe to repeat. */
     async rewriteDeadLetters(shard: number, rewrite: (raw: string) => string | undefined): Promise<number> {
       const { deadLetters } = keyspace.shard(shard);
       let changed = 0;
@@ -176,12 +166,12 @@ export function createOutboxSearch(client: RedisClient, keyspace: Keyspace) {
   };
 }
 
-/** Notices of a shard that finish.lua left for webhooks, oldest first; read by one leader at a time. */
+/** finish.lua leaves these for webhooks; one leader at a time reads them, oldest first. */
 export type NoticeStore = ReturnType<typeof createNoticeStore>;
 
 export function createNoticeStore(client: RedisClient, keyspace: Keyspace) {
   return {
-    /** `notice` is undefined where the entry cannot be read. */
+    /** `notice` undefined: the entry is unreadable. */
     async read(shard: number, count: number): Promise<{ id: string; notice: FinishedNotice | undefined }[]> {
       const rows = await client.xrange(keyspace.shard(shard).notices, '-', '+', 'COUNT', count);
       return rows.map(([id, fields]) => ({ id, notice: parseNotice(fields[1] ?? '') }));

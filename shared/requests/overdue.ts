@@ -8,7 +8,7 @@ import { defineScript, createShardClocks } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { factsOfRecord, queueOfRecord } from './delivery.ts';
 
-/** A request whose lease, or time to be queued, has run out. */
+/** Its lease, or time to be queued, has run out. */
 export interface Overdue {
   requestId: string;
   /** `missing`: the record is gone. */
@@ -19,34 +19,34 @@ export interface Overdue {
   fence: number;
   /** Deliveries since it was accepted, or last run again. */
   deliveries: number;
-  /** Sequence number of the last event that was sent before its worker went silent; 0: none. */
+  /** The last event's number from the silent worker; 0: none. */
   sent: number;
   /** Milliseconds until the request's deadline; negative when it has passed. */
   remainingMs: number;
-  /** The request's body is there, so it can still be run. */
+  /** With a body the request can still run. */
   hasBody: boolean;
-  /** How long its end is kept; milliseconds. Undefined: the service's own time. */
+  /** For the request's end; milliseconds. Undefined: the service's own time. */
   retentionMs: number | undefined;
-  /** BullMQ still has the job and will hand it out. */
+  /** BullMQ will hand the job out. */
   jobPending: boolean;
   facts: ReturnType<typeof factsOfRecord>;
 }
 
-/** The index of requests that have not ended, by the time at which the sweep must look after them. */
+/** Orders open requests by the time at which the sweep must look after them. */
 export type Inflight = ReturnType<typeof createInflight>;
 
-/** No request is due so far ahead, unless it was written before the server's clock was put back; its worker may be dead. */
+/** A request due so far ahead was written before the server's clock was set back; its worker may be dead. */
 const FAR_MS = 60_000;
-/** When such a request becomes due instead: a worker that lives renews its lease and its job's lock before that. */
+/** Such a request becomes due then: a living worker renews its lease and its job's lock before. */
 const NEAR_MS = 10_000;
 
-/** More than a renewal interval of leases (workers/pipeline/claim.ts): by then every living worker has renewed. */
+/** Longer than a renewal interval of leases (workers/pipeline/claim.ts): by then every living worker has renewed. */
 const RENEWED_MS = 5_000;
 
-/** States of jobs that BullMQ will not hand out any more. */
+/** BullMQ does not hand these out any more. */
 const NOT_PENDING: ReadonlySet<string> = new Set(['completed', 'failed', 'unknown']);
 
-/** Reads a request's record and its job. `at`: the time of its shard, milliseconds since the epoch. */
+/** `at`: the shard's time, milliseconds since the epoch. */
 async function describe(
   client: RedisClient,
   keyspace: Keyspace,
@@ -93,15 +93,15 @@ async function describe(
   };
 }
 
-/** Notices that the clock of a shard's server was set. */
+/** Notices that a shard's server clock was set. */
 function createClockWatch(client: RedisClient, keyspace: Keyspace) {
   const clocks = createShardClocks();
-  /** By shard whose clock was set ahead: until when leases that have run out say nothing. */
+  /** For shards whose clock was set ahead: until then expired leases say nothing. */
   const renewedBy = new Map<number, number>();
 
   /**
-   * BullMQ looks for jobs whose locks have run out once a mark of 3 s has gone. A mark that is longer was set before the
-   * server's clock was put back: nobody would look until the clock has caught up.
+   * BullMQ looks for jobs with expired locks once a mark of 3 s has gone. A longer mark was set before the server's
+   * clock was set back: nobody would look until the clock has caught up.
    */
   async function shortenStallMarks(shard: number): Promise<void> {
     const { stalledCheck } = keyspace.shard(shard);
@@ -109,8 +109,8 @@ function createClockWatch(client: RedisClient, keyspace: Keyspace) {
   }
 
   /**
-   * Resolves with the shard's time. If its clock was put back, or is read for the first time, shortens BullMQ's marks; if it was
-   * set ahead, gives leases time to be renewed.
+   * Returns the shard's time. A clock that was set back, or is read for the first time, shortens BullMQ's marks; one
+   * that was set ahead gives leases time to be renewed.
    */
   async function lookAtClock(shard: number): Promise<number> {
     const sentAt = performance.now();
@@ -141,15 +141,12 @@ export function createInflight(client: RedisClient, keyspace: Keyspace, queues: 
   }
 
   return {
-    /** Reads the server's clock, as `overdue` does: a worker that never did cannot notice that the clock has been set. */
+    /** A worker that never reads the server's clock cannot notice that it was set. */
     async watchClock(shard: number): Promise<void> {
       await lookAtClock(shard);
     },
 
-    /**
-     * Requests that the sweep must look after, at most `limit`. None for 5 s after the server's clock was set ahead: workers
-     * that live have not renewed their leases yet.
-     */
+    /** None for 5 s after the server's clock was set ahead: living workers have yet to renew their leases. */
     async overdue(shard: number, limit: number): Promise<Overdue[]> {
       const { inflight } = keyspace.shard(shard);
       const at = await lookAtClock(shard);
@@ -161,11 +158,11 @@ export function createInflight(client: RedisClient, keyspace: Keyspace, queues: 
       await Promise.all(far.map((requestId) => bringNearer(shard, requestId)));
       return Promise.all(ids.map((requestId) => describe(client, keyspace, queues, { shard, requestId, at })));
     },
-    /** Makes the request overdue again after `delayMs`, counted from now. */
+    /** Counts `delayMs` from now. */
     async postpone(shard: number, requestId: string, delayMs: number): Promise<void> {
       await postpone([keyspace.shard(shard).inflight], [requestId, delayMs]);
     },
-    /** Takes the request out of the index. Safe to repeat. */
+    /** Safe to repeat. */
     async forget(shard: number, requestId: string): Promise<void> {
       await client.zrem(keyspace.shard(shard).inflight, requestId);
     },

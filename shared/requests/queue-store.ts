@@ -5,7 +5,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 import { defineTimedScript } from '../redis/scripts.ts';
 
-/** Reads how fast a queue drains, as finish.lua samples it. */
+/** finish.lua samples how fast a queue drains. */
 export type QueueStatistics = ReturnType<typeof createQueueStatistics>;
 
 const LATELY_MS = 60_000;
@@ -14,7 +14,7 @@ const LARGEST = 10;
 
 export function createQueueStatistics(client: RedisClient, keyspace: Keyspace) {
   return {
-    /** The tenants with most waiting requests, most first; estimated from a sample if very many wait. */
+    /** Most first; estimated from a sample if very many wait. */
     async largestWaiting(shard: number, queue: string): Promise<{ tenantId: string; waiting: number }[]> {
       const keys = keyspace.shard(shard);
       const [all, ids] = await Promise.all([
@@ -30,7 +30,7 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace) {
         .sort((one, other) => other.waiting - one.waiting)
         .slice(0, LARGEST);
     },
-    /** Requests a second; 0 when none has ended within the last minute. */
+    /** 0 when no request has ended within the last minute. */
     async drainRatePerSecond(shard: number, queue: string, now: number): Promise<number> {
       const [last, gapMs] = await client.hmget(
         keyspace.shard(shard).queueStatistics(queue),
@@ -44,15 +44,15 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace) {
   };
 }
 
-/** Whether a batch runs: it was taken up, or its caller was told that there is none. */
+/** `refused`: the caller was told that there is no batch. */
 export type BatchState = 'running' | 'refused';
 
-/** Reads how far the sent lines have come, and keeps lines of ended batches out. */
+/** Reads the progress of sent lines, and keeps lines of ended batches out. */
 export type BatchQueue = ReturnType<typeof createBatchQueue>;
 
-/** Longer than a batch has. */
+/** Longer than a batch's life. */
 const CLOSED_MS = 2 * BATCH_LIMITS.lifeMs;
-/** One that is refused must not run when MongoDB is back; whoever asks about one that runs does so within minutes. */
+/** A refused batch must not run when MongoDB is back; questions about a running one come within minutes. */
 const DECIDED_MS: Record<BatchState, number> = { running: 3_600_000, refused: CLOSED_MS };
 
 export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
@@ -63,27 +63,26 @@ export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
   }
 
   return {
-    /** The state of each request's record; undefined: Redis has none. */
     async states(shard: number, requestIds: readonly string[]): Promise<(string | undefined)[]> {
       const { record } = keyspace.shard(shard);
       const states = await Promise.all(requestIds.map((requestId) => client.hget(record(requestId), 'state')));
       return states.map((state) => state ?? undefined);
     },
-    /** From now on no line of the batch is admitted. */
+    /** Admits no further line of the batch. */
     async close(shard: number, batchId: string): Promise<void> {
       await client.set(keyspace.shard(shard).closedBatch(batchId), 1, 'PX', CLOSED_MS);
     },
-    /** Says what becomes of a batch, unless that has been said: the first one decides. Returns what holds; safe to repeat. */
+    /** Says what becomes of a batch; the first call decides. Returns what holds; safe to repeat. */
     async decide(shard: number, batchId: string, state: BatchState): Promise<BatchState> {
       const key = keyspace.shard(shard).batchState(batchId);
       const decided = await client.set(key, state, 'PX', DECIDED_MS[state], 'NX', 'GET');
       return decided === 'running' || decided === 'refused' ? decided : state;
     },
     takeWriting,
-    /** Takes the part of that minute in which this many bytes may be written. */
+    /** Takes the time in which this many bytes may be written. */
     takeWritten: (shard: number, tenantId: string, bytes: number): Promise<number> =>
       takeWriting(shard, tenantId, (bytes / BATCH_LIMITS.writtenBytesPerMinute) * 60_000),
-    /** Throws `rpm_exceeded`. An upload that has begun may write all it has; the next one waits until that is made up. */
+    /** Throws `rpm_exceeded`. A begun upload may write all it has; the next one waits until that is made up. */
     async assertMayWrite({ shard, tenantId }: Principal): Promise<void> {
       const waitMs = await takeWriting(shard, tenantId, 0);
       if (waitMs <= 0) return;

@@ -14,52 +14,47 @@ import { defineTimedScript } from '../redis/scripts.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
 import { inTime, serverTimeUs } from '../redis/time-limits.ts';
 
-/** Replaces the fingerprint of a body once nothing of the request is kept (answers.lua). */
+/** Replaces a body's fingerprint once nothing of the request is kept (answers.lua). */
 export const ERASED_FINGERPRINT = '-';
 
 type RequestState = 'accepted' | 'running' | 'done';
 
-/**
- * What a reader may expect. `ended`: nothing that is not in the stream. `unknown`: the same, if the record's time was over; if
- * Redis has lost it, its worker may put it back.
- */
+/** `ended`: the stream is whole. `unknown`: the record has expired, or is lost and its worker may restore it. */
 type ReadState = 'open' | 'ended' | 'unknown';
 
-/** A request's record, as every ingress may read it. Times are milliseconds since the epoch. */
+/** Every ingress may read these fields. Times are milliseconds since the epoch. */
 export interface RequestRecord {
   requestId: string;
   state: RequestState;
   /** Set once it is done. */
   status: 'completed' | 'failed' | 'cancelled' | undefined;
   tier: Tier;
-  /** The published name under which it was asked for. */
+  /** The published name that the caller asked for. */
   name?: string;
   metadataJson?: string;
-  /** Sequence number of the last event so far. */
   sentSeq: number;
   acceptedAt: number;
   startedAt?: number;
   firstTokenAt?: number;
   finishedAt?: number;
-  /** The request has ended, and nothing of its answer is kept. */
+  /** Ended, with nothing of the answer kept. */
   isGone: boolean;
 }
 
-/** Where a request waits for a worker. */
 export interface QueuePlace {
-  /** Among its tenant's own, from 1. */
+  /** Among the tenant's own, from 1. */
   position: number;
-  /** Expected time until a worker takes it. */
+  /** Expected, until a worker takes the request. */
   waitMs: number;
 }
 
-/** Reads a request's record for the ingress: look-ups, attaching readers, cancelling. Never writes events of a worker. */
+/** The ingress's side: look-ups, attaching readers, cancelling. Never writes a worker's events. */
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
-/** The mode of a key as its records have it; a record without it is live. Empty: either mode. */
+/** The field of records; a record without it is live. Empty: either mode. */
 export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '1', test: '0', any: '' };
 
-/** How long a tombstone stays in place of a record: longer than any command that may be on its way to Redis. */
+/** A tombstone stays longer than any command may be on its way to Redis. */
 export const TOMBSTONE_MS = 3_600_000;
 
 /** The same as in answers.lua. */
@@ -79,7 +74,7 @@ function toRecord(requestId: string, values: readonly string[]): RequestRecord {
   const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished, , gone, name] = values;
   return {
     requestId,
-    // Written by the scripts of this folder, which know no other values.
+    // Only this folder's scripts write states.
     state: state as RequestState,
     status: status === '' ? undefined : (status as RequestRecord['status']),
     tier: tier as Tier,
@@ -94,7 +89,7 @@ function toRecord(requestId: string, values: readonly string[]): RequestRecord {
   };
 }
 
-/** Tells of a request that void.lua or cancel.lua has ended. Resolves with the state that was found. */
+/** Reports a request that void.lua or cancel.lua has ended. Returns the state that was found. */
 export function endedEarly(
   reply: ScriptReply,
   { requestId, tenantId, keyId }: { requestId: string; tenantId: string; keyId: string },
@@ -112,13 +107,12 @@ export function endedEarly(
 
 export interface RecordStoreSettings {
   onEarlyEnd?: OnEarlyEnd | undefined;
-  /** How long an ended request is kept. */
   retentionMs: number;
-  /** Absent: what was cancelled may run if Redis comes back without that. */
+  /** Absent: a cancelled request may run if Redis comes back without that. */
   replayLog?: ReplayLog;
 }
 
-/** Finds a request's place in the waiting queue. Undefined: it does not wait. */
+/** Undefined: the request does not wait. */
 function createPlace(client: RedisClient, keyspace: Keyspace) {
   const place = defineTimedScript(client, 'place');
   return async (
@@ -150,7 +144,7 @@ async function wipe(
   await inTime(Promise.all([client.unlink(keys.stream(requestId)), client.unlink(keys.answer(requestId))]));
 }
 
-/** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
+/** False: unknown. A finished request is unchanged; a running one's worker ends it soon. Safe to repeat. */
 function createCancel(
   client: RedisClient,
   keyspace: Keyspace,
@@ -178,7 +172,7 @@ function createCancel(
     ] as const;
     const how = { reason: 'cancelled while it waited' };
     const found = endedEarly(await cancel(...call), { requestId, ...principal }, how, onEarlyEnd);
-    // One that runs is ended by its worker, which tells Redis so again itself.
+    // A running request's worker ends it and repeats that itself.
     if (found === 'accepted') replayLog?.note(() => cancel(...call), { shard, requestId, tenantId });
     return found !== '';
   };
@@ -206,25 +200,21 @@ export function createRecordStore(client: RedisClient, keyspace: Keyspace, setti
     /** Undefined: unknown, another tenant's, of the other mode, or past its retention. */
     find: (principal: Principal, requestId: string): Promise<RequestRecord | undefined> =>
       look(principal, requestId, ''),
-    /** Like `find`, and makes the ingress with this channel a reader: workers publish entries to it from now on. */
+    /** Like `find`; workers publish entries to this ingress's channel from now on. */
     attach: look,
     place: createPlace(client, keyspace),
-    /**
-     * Renews the ingress as a reader, of which Redis may know nothing any more, and the life of an answer that it
-     * still reads.
-     */
+    /** Renews the ingress as a reader, even if Redis has forgotten it, and the life of the answer that it reads. */
     async renewReader(shard: number, requestId: string, channel: string): Promise<ReadState> {
       const state = await reader(answerKeys(shard, requestId), [channel, READER_LEASE_MS]);
       if (state === 'done' || state === 'void') return 'ended';
       return state === 'missing' ? 'unknown' : 'open';
     },
-    /** Removes the ingress from the readers. */
     async detach(shard: number, requestId: string, channel: string): Promise<void> {
       await reader(answerKeys(shard, requestId), [channel, 0]);
     },
     /**
-     * Deletes Redis's copy of an answer whose tenant keeps nothing, if no other ingress reads it. Call it when readers here
-     * have the end. Safe to repeat.
+     * Deletes Redis's copy of an answer whose tenant keeps nothing, unless another ingress reads it. Call it when
+     * readers here have the end. Safe to repeat.
      */
     wipe: (shard: number, requestId: string, channel: string): Promise<void> =>
       wipe(client, keyspace.shard(shard), requestId, channel),
@@ -232,12 +222,12 @@ export function createRecordStore(client: RedisClient, keyspace: Keyspace, setti
   };
 }
 
-/** Reads the present moment as a place in a shard's order of acceptance. */
+/** The present moment as a place in a shard's order of acceptance. */
 export type AcceptanceClock = ReturnType<typeof createAcceptanceClock>;
 
 export function createAcceptanceClock(client: RedisClient, keyspace: Keyspace) {
   return {
-    /** By the shard's clock, in microseconds: requests accepted before have a lower `seq`, later ones a higher one. */
+    /** By the shard's clock, in microseconds: earlier requests have a lower `seq`, later ones a higher one. */
     read: (shard: number): Promise<number> => serverTimeUs(client, keyspace.shard(shard).inflight),
   };
 }

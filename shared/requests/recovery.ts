@@ -39,9 +39,9 @@ import { createRequestPresence } from './rollback.ts';
 import type { RequestPresence } from './rollback.ts';
 
 type RecoveryOutcome =
-  /** Redis has the request, and it has not ended. `waitMs`: it is queued only then, unless its worker lives. */
+  /** Redis has the open request, queued after `waitMs` unless its worker lives. */
   | { kind: 'open'; waitMs?: number }
-  /** It has ended, in this call or before. */
+  /** In this call or before. */
   | { kind: 'ended' }
   /** It cannot be accepted again now. */
   | { kind: 'later'; waitMs: number };
@@ -50,12 +50,11 @@ export type RecoverRequest = (intent: RequestIntent) => Promise<RecoveryOutcome>
 
 export interface RecoverRequestDeps {
   presence: RequestPresence;
-  /** Its `voidLater` does nothing: an admission without an answer is tried again, and never voided. */
+  /** Its `voidLater` does nothing: an unanswered admission is repeated, never voided. */
   admit: ReturnType<typeof createAdmission>;
   queueOrder: QueueOrderStore;
   replays: ReplayStore;
   intents: RequestIntents;
-  /** Voids a request that must not run. */
   admissions: AdmissionStore;
   /** `store` passes the erasure gate. */
   answers: AnswerRepository;
@@ -67,19 +66,19 @@ export interface RecoverRequestDeps {
   log: Logger;
 }
 
-/** Refusals that waiting does not change. Only these end a request that was accepted once. */
+/** Waiting does not change these. Only they end a request that was accepted once. */
 const FINAL: ReadonlySet<Refusal> = new Set(['revoked', 'suspended', 'credits', 'budget']);
-/** The fence of a request that ran before Redis lost it: its deliveries are unknown, and later ones have higher fences. */
+/** Above the unknown deliveries of a request that ran before Redis lost it, and below later ones. */
 export const FENCE_UNKNOWN = 2;
 /**
- * A worker that runs a request tells Redis of it every 3 s, and so takes it back where Redis had lost it. Until then it is
- * admitted without a job: no other worker can start it a second time.
+ * A living worker tells Redis of its request every 3 s, and so restores it. Until then the request is admitted without
+ * a job, so that no other worker can start it.
  */
 const ALIVE_MS = 4_000;
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
 
-/** The end of a request as its stored answer. `now`: milliseconds since the epoch. */
+/** `now`: milliseconds since the epoch. */
 function toStoredEnd(envelope: RequestEnvelope, last: Terminal, now: number) {
   const { requestId, tenantId, mode, tier, acceptedAt, request, retentionMs, kept } = envelope;
   const lastSeq = eventsOf(last);
@@ -106,7 +105,6 @@ function toStoredEnd(envelope: RequestEnvelope, last: Terminal, now: number) {
   };
 }
 
-/** The request as it is admitted again. */
 function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
   const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept, request } = envelope;
   return {
@@ -119,12 +117,12 @@ function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
     rates,
     request,
     tier,
-    // No caller is waiting any more; the answer is looked up, or asked for under its key.
+    // The caller is gone; the answer is looked up, or asked for under its key.
     channel: '',
     idempotency: kept?.idempotency,
     onDisconnect: 'finish',
     answerStorage: {},
-    // `enqueue` follows in a later round, unless its worker lives.
+    // `enqueue` follows in a later round, unless the request's worker lives.
     isEnqueuedAtOnce: false,
   } as const;
 }
@@ -141,7 +139,7 @@ async function isKnown(
   return (await ledger.settledAt(anywhere, requestId)) !== undefined;
 }
 
-/** Stores the end as a stored answer, where readers find it. */
+/** Readers find the end as a stored answer. */
 async function end(deps: RecoverRequestDeps, envelope: RequestEnvelope, last: Terminal): Promise<void> {
   const { answers, onEarlyEnd, clock, log } = deps;
   const { requestId, tenantId } = envelope;
@@ -150,10 +148,7 @@ async function end(deps: RecoverRequestDeps, envelope: RequestEnvelope, last: Te
   log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
 }
 
-/**
- * A deletion that ran while this process was suspended did not know a request that Redis had lost; one that sets its mark
- * later finds what has been written by then.
- */
+/** A deletion while this process slept missed a request lost by Redis; one with a later mark finds all of it. */
 async function voidIfErased(deps: RecoverRequestDeps, shard: number, envelope: RequestEnvelope): Promise<boolean> {
   const { gate, admissions } = deps;
   const { requestId, tenantId, keyId, acceptedAt, request } = envelope;
@@ -173,7 +168,7 @@ async function enqueue(
   // The worker in which it failed may still be alive.
   if (replayed > 0) await replays.requeue(shard, envelope, FENCE_UNKNOWN);
   else {
-    // Needed for a request found without its body, too: the process that admitted it again may have died before this.
+    // Also needed without a body: the process that admitted the request again may have died before this.
     await presence.setAcceptedAt(shard, requestId, acceptedAt);
     await queueOrder.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
   }
@@ -189,7 +184,7 @@ async function admitAgain(
 ): Promise<RecoveryOutcome> {
   const { intents, admit, presence, clock } = deps;
   const { requestId, replays: replayed } = intent;
-  // Before anybody can find it without its body.
+  // Before anybody can find the request without its body.
   await intents.postpone([requestId], clock.now() + ALIVE_MS);
   const outcome = await admit(toAdmissionAgain(envelope, principal));
   if (outcome.kind === 'admitted') {
@@ -215,8 +210,8 @@ async function admitAgain(
 }
 
 /**
- * Accepts a request that Redis lost after its acceptance again, under its own id. The ledger has one entry per id, so the
- * request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
+ * Accepts a request that Redis lost again, under its own id. The ledger has one entry per id, so it is charged once
+ * whatever became of it. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   const { presence, principals, clock, log } = deps;
@@ -252,17 +247,14 @@ interface ConcludeIntentDeps {
   /** `store` passes the erasure gate. */
   answers: AnswerRepository;
   cache: AnswerCache;
-  /** How long Redis keeps an answer that MongoDB has. */
+  /** For Redis, where MongoDB has the answer as well. */
   retentionMs: number;
   clock: Clock;
 }
 
 export type ConcludeIntent = (intent: RequestIntent) => Promise<void>;
 
-/**
- * An ended request as MongoDB stores it. Undefined: Redis alone keeps its answer. Like finish.lua: a request that ended
- * without an answer frees its key, so that a retry runs.
- */
+/** Undefined: Redis alone keeps it. As in finish.lua, an end without an answer frees its key for a retry. */
 export function toStoredAnswer(
   ended: EndedAnswer,
   { mode, kept, acceptedAt, request }: RequestEnvelope,
@@ -281,10 +273,9 @@ export function toStoredAnswer(
 }
 
 /**
- * Concludes the intent of a request that has ended: MongoDB gets the answer if it lacks it, as its worker may have died or
- * been cut off, and the intent is deleted. If the request failed in an outage, the intent is kept for as long as the
- * answer, and an operator may run the request again. If that happens meanwhile, the intent of the new run stays. Safe to
- * repeat.
+ * Concludes an ended request's intent: stores the answer in MongoDB, if its worker died or was cut off before, and
+ * deletes the intent. After an outage the intent is kept as long as the answer, for an operator to run the request
+ * again. A new run's intent stays. Safe to repeat.
  */
 function createConcludeIntent({
   intents,
@@ -341,7 +332,6 @@ export interface RecoveryParts extends ProcessParts {
 
 export type Recovery = ReturnType<typeof openRecovery>;
 
-/** Composes the recovery of lost requests, for ingress and worker. */
 export function openRecovery(parts: RecoveryParts, limit: TimeLimit) {
   const { mongo, redis, keyspace, memory, admissions, pseudonyms, requestTimeoutMs, clock } = parts;
   const presence = createRequestPresence(redis, keyspace, limit);

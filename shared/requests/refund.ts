@@ -26,9 +26,9 @@ const RETRY_MS = 500;
 const REASON = 'Refund of a request that was answered with 503 and had ended.';
 
 /**
- * Gives a request's charge back, once, with its budget's tokens and its usage, and takes its turn out of its entity: its
- * caller got 503 and sends it again. Nobody has the answer, because the tenant keeps none or Redis had lost the request by
- * then. Tries for a while, because the charge may not be booked yet, or MongoDB may be unavailable. False: in vain.
+ * Gives a charge back, once, with its budget's tokens and usage, and removes its turn from its entity: the caller got
+ * 503 and sends the request again. Nobody has the answer, because the tenant keeps none or Redis had lost the request.
+ * Retries, because the charge may not be booked yet, or MongoDB may be away. False: in vain.
  */
 export function createRefund({ mongo, accountStore, clock, log, giveUpAfterMs }: RefundDeps) {
   const [ledger, accounts] = [createLedgerRepository(mongo), createAccountRepository(mongo)];
@@ -52,7 +52,7 @@ export function createRefund({ mongo, accountStore, clock, log, giveUpAfterMs }:
       now,
     } as const;
     const { book } = await accounts.book(entry);
-    // Read after the booking: if the tenant is being moved, the ledger balance must reach the shard on which the tenant ends up.
+    // Read after the booking: the balance must reach the shard on which a moving tenant ends up.
     const tenant = await tenants.find(tenantId);
     await accountStore.publishBalance(tenant?.shard ?? shard, tenantId, book);
     log.warn('A request that was refused had ended; its charge was given back.', { requestId, tenantId });

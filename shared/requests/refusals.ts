@@ -5,13 +5,12 @@ import type { ErrorCode } from '../errors/codes.ts';
 import { ServiceError, toRetrySeconds } from '../errors/service-error.ts';
 import type { Admission, Verdict } from './admission-store.ts';
 
-/** Why a request is refused. */
 export type Refusal = Exclude<Verdict, 'admitted' | 'joined' | 'balance_missing'>;
 
 interface RefusalMessage {
   code: ErrorCode;
   message: (principal: Principal, endpoint: ChatRoute) => string;
-  /** Whether the same call can be admitted after the time that the script gives. */
+  /** The same call can be admitted after the script's time. */
   waits: boolean;
   reason?: string;
 }
@@ -159,10 +158,10 @@ export function admissionUnanswered(cause: unknown): ServiceError {
   });
 }
 
-/** Long enough for some requests to end. A refusal costs Redis nothing, so callers may ask again soon. */
+/** Long enough for some requests to end. A refusal costs Redis nothing, so callers may ask soon. */
 const FULL_RETRY_SECONDS = 2;
 
-/** Redis has no room: the caller may come again when some requests have ended (docs/spec.md#stores-away). */
+/** The caller may come again when some requests have ended (docs/spec.md#stores-away). */
 export function noRoom(cause?: unknown): ServiceError {
   return new ServiceError('model_unavailable', 'The service has no room for new requests; try again shortly.', {
     retryAfterSeconds: FULL_RETRY_SECONDS,
@@ -170,7 +169,6 @@ export function noRoom(cause?: unknown): ServiceError {
   });
 }
 
-/** The error for a refused admission, in words for the caller. */
 export function toRefusal(
   admission: Pick<Admission, 'retryAfterMs'> & { verdict: Refusal },
   principal: Principal,

@@ -8,12 +8,12 @@ import type { TimeLimit } from '../redis/time-limits.ts';
 import { toQueueCall } from './body-store.ts';
 
 type Reopened =
-  /** Its end is removed from Redis. `fence`: that of its last delivery, if Redis still knew it. */
+  /** Redis has no end any more. `fence`: of the last delivery, if Redis still knew it. */
   | { kind: 'open'; fence: number | undefined }
   /** It runs, or has ended with text, or not in a failure. */
   | { kind: 'unchanged' };
 
-/** Runs requests again under their own ids. */
+/** A replay keeps the request's id. */
 export type ReplayStore = ReturnType<typeof createReplayStore>;
 
 export interface ReplayStoreSettings {
@@ -39,8 +39,8 @@ export function createReplayStore(
     },
 
     /**
-     * Queues a request that was admitted again without its body, with the time of its first acceptance and this
-     * fence. Returns the state in which it was found; only `accepted` is queued. Safe to repeat.
+     * Queues a request that was admitted again without its body, with this fence and its first time of acceptance.
+     * Returns the found state; only `accepted` is queued. Safe to repeat.
      */
     async requeue(shard: number, envelope: RequestEnvelope, fence: number): Promise<string> {
       const { requestId, tenantId, keyId, endpoint, acceptedAt } = envelope;

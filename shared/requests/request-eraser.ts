@@ -7,21 +7,20 @@ import { defineScript } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { BILLED, TOMBSTONE_MS } from './record-store.ts';
 
-/** The fields of a request's record that a deletion reads. */
+/** A deletion reads these fields of a record. */
 export interface ErasableRequest {
   requestId: string;
   state: string;
   tenantId: string;
   keyId: string;
   mode: KeyMode;
-  /** Place in the order of acceptance; 0 where it is not known. */
+  /** Place in the order of acceptance; 0: unknown. */
   seq: number;
 }
 
-/** `later`: accepted after the given place; `busy`: it has not ended; `foreign`: another tenant's, or of the other mode. */
+/** `later`: accepted after the given place; `busy`: not ended; `foreign`: another tenant's, or the other mode's. */
 type Erased = 'erased' | 'nothing' | 'later' | 'busy' | 'foreign';
 
-/** Finds and erases what requests have left in Redis, for deletions. */
 export type RequestEraser = ReturnType<typeof createRequestEraser>;
 
 const OPEN_AT_ONCE = 1_000;
@@ -29,7 +28,7 @@ const UNLIST_AT_ONCE = 1_000;
 const LEFT_AT_ONCE = 200;
 /** Requests are listed by the quarter of an hour in which what they left expires (answers.lua): a day on at most. */
 const LEFT_MS = 900_000;
-/** Twice as many as there are in a day, because the server's clock may have been set back. */
+/** Twice a day's number, because the server's clock may have been set back. */
 const LEFT_PARTS = (2 * 86_400_000) / LEFT_MS;
 
 async function lookAt(client: RedisClient, record: string, requestId: string): Promise<ErasableRequest> {
@@ -49,7 +48,6 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace) {
   const erase = defineScript(client, 'erase');
 
   return {
-    /** Ids of the requests of an entity that Redis knows. `pseudonym`: the entity's. */
     ofEntity: (shard: number, tenantId: string, pseudonym: string): Promise<string[]> =>
       client.zrange(keyspace.shard(shard).entityRequests(tenantId, pseudonym), '0', '-1'),
 
@@ -63,7 +61,7 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace) {
     openOf: (shard: number, tenantId: string): Promise<string[]> =>
       client.zrange(keyspace.shard(shard).open(tenantId), '0', '-1'),
 
-    /** Ids of a tenant's requests that have ended and left something, in batches; one may come twice. */
+    /** Ended requests that left something, in batches; one may come twice. */
     async *left(shard: number, tenantId: string): AsyncIterable<string[]> {
       const keys = keyspace.shard(shard);
       const first = Math.floor((await serverTimeMs(client, keys.inflight)) / LEFT_MS);
@@ -73,13 +71,11 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace) {
       }
     },
 
-    /** In the order of the ids. One that Redis does not know has the state `missing`. */
+    /** In the order of the ids; `missing`: unknown to Redis. */
     look: (shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]> =>
       Promise.all(requestIds.map((requestId) => lookAt(client, keyspace.shard(shard).record(requestId), requestId))),
 
-    /**
-     * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.
-     */
+    /** Erases record, body, answer and key of an ended request accepted up to `upToSeq`. Safe to repeat. */
     async erase(
       shard: number,
       { tenantId, mode }: SearchedSpace,
@@ -104,7 +100,7 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace) {
       return reply === 0 ? 'nothing' : (reply as 'later' | 'busy' | 'foreign');
     },
 
-    /** Takes requests out of their entity's list. Safe to repeat. */
+    /** Safe to repeat. */
     async unlist(shard: number, tenantId: string, pseudonym: string, requestIds: readonly string[]): Promise<void> {
       const list = keyspace.shard(shard).entityRequests(tenantId, pseudonym);
       for (let from = 0; from < requestIds.length; from += UNLIST_AT_ONCE)

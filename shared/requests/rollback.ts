@@ -14,27 +14,27 @@ import type { DeliveryRef, RecordSnapshot } from './delivery.ts';
 import { BILLED } from './record-store.ts';
 
 export interface RepairDeps {
-  /** Repeats a claim that Redis has lost, under its name. Resolves with what claim.lua says. */
+  /** Repeats a lost claim under its name. Resolves with claim.lua's reply. */
   claim: (ref: DeliveryRef, owner: string) => Promise<ScriptReply>;
-  /** Puts a running request back that Redis has lost. False: it may have ended. */
+  /** Restores a running request that Redis lost. False: it may have ended. */
   restore: (ref: DeliveryRef) => Promise<boolean>;
   hasReconnectedRecently: (shard: number, withinMs: number) => boolean;
 }
 
-/** After a reconnect claims may be lost, or in the hands of a worker that gives them back, for this time. */
+/** For this time after a reconnect, claims may be lost, or held by a worker that gives them back. */
 const CLAIMS_BACK_MS = 1_500;
 const RETRY_MS = 100;
-/** Redis may come back without claim and text, and again while these are repaired, but this does not try for ever. */
+/** Redis may lose claim and text again during a repair, but this does not try for ever. */
 const TRIES_MAX = 20;
 
 export type WriteWhole = ReturnType<typeof createRepairs>;
 
-/** One try of a write; `known`: the last sequence number that Redis has, where it said so. Resolves with the state found. */
+/** `known`: Redis's last sequence number, where it said so. Resolves with the found state. */
 type Try<Reply> = (known: number | undefined) => Promise<Reply>;
 
 /**
- * Makes a delivery's writes whole again in a Redis that came back without its last ones. What the scripts append, renew and
- * finish find decides, and the write follows again:
+ * Repairs a delivery's writes in a Redis that came back without its last ones. The reply of append, renew and finish
+ * decides, and the write follows again:
  *
  * | found | Redis has lost | action |
  * | --- | --- | --- |
@@ -43,10 +43,10 @@ type Try<Reply> = (known: number | undefined) => Promise<Reply>;
  * | `behind n` | text after n | send it with the write |
  * | `superseded` | perhaps the claim | wait, for 1.5 s after the reconnect |
  *
- * The last row is for calls that ioredis repeats after a reconnect: one that takes jobs then claims running requests for
- * another worker, which gives them back at once (job-source.ts). Without patience a delivery that writes in between would
- * end its stream although its worker lives. A repair that fails waits likewise; an end that finds nothing does not, as it is
- * replayed another way.
+ * The last row is for calls that ioredis repeats after a reconnect: one that takes jobs then claims running requests
+ * for another worker, which gives them back at once (job-source.ts). Without patience a delivery that writes in between
+ * would end its stream although its worker lives. A failed repair waits likewise; an end that finds nothing is replayed
+ * in another way.
  */
 export function createRepairs({ claim, restore, hasReconnectedRecently }: RepairDeps) {
   async function reclaim(ref: DeliveryRef, owner: string): Promise<boolean> {
@@ -54,7 +54,7 @@ export function createRepairs({ claim, restore, hasReconnectedRecently }: Repair
     return Array.isArray(reply) && reply[0] === 'run';
   }
 
-  /** False: another delivery has the request, or it has ended. */
+  /** False: the request has ended, or another delivery has it. */
   async function repair(ref: DeliveryRef, found: unknown): Promise<boolean> {
     if (ref.owner === undefined) return false;
     if (found === 'missing') return restore(ref);
@@ -63,7 +63,7 @@ export function createRepairs({ claim, restore, hasReconnectedRecently }: Repair
 
   const isLost = (found: unknown) => found === 'missing' || found === 'accepted' || found === 'superseded';
 
-  /** `waits` false: a request of which Redis has nothing is not waited for. Resolves with the last reply. */
+  /** `waits` false: does not wait for a request that Redis lost completely. Resolves with the last reply. */
   return async function writeWhole<Reply>(
     ref: DeliveryRef,
     write: Try<Reply>,
@@ -84,7 +84,7 @@ export function createRepairs({ claim, restore, hasReconnectedRecently }: Repair
   };
 }
 
-/** More than the clocks of two servers differ. */
+/** Longer than two servers' clocks differ. */
 const SLACK_MS = 60_000;
 
 function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: DeliveryRef, facts: RecordSnapshot) {
@@ -109,7 +109,7 @@ function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: Deliver
   };
 }
 
-/** The keys by which restore-request.lua makes the request known again, and what the record should contain. */
+/** restore-request.lua makes the request known by these keys, with these fields of the record. */
 export function toPutBack(keyspace: Keyspace, ref: DeliveryRef, facts: RecordSnapshot) {
   const { shard, requestId, tenantId, keyId } = ref;
   const { endpoint, idempotency, entityHash, acceptedAt } = facts;
@@ -163,7 +163,7 @@ export function toPutBackRunning(
       keys.ended(requestId),
     ],
     [
-      // Named for the reader; restore-running.lua takes the values in this order.
+      // Names are for the reader; restore-running.lua takes the values in this order.
       textsOf(
         Object.values({
           requestId,
@@ -185,13 +185,10 @@ export function toPutBackRunning(
   ];
 }
 
-/**
- * `open`: it has not ended; `ended`: it has; `failed`: with an error; `bodiless`: it is accepted, but Redis has lost its body;
- * `missing`: Redis does not know it.
- */
+/** `ended`: not as `failed`; `bodiless`: accepted, but Redis has lost the body; `missing`: unknown to Redis. */
 type Presence = 'open' | 'ended' | 'failed' | 'bodiless' | 'missing';
 
-/** Tells which requests Redis still has, so that the others can be recovered. */
+/** The requests that Redis lacks can be recovered. */
 export type RequestPresence = ReturnType<typeof createRequestPresence>;
 
 export function createRequestPresence(client: RedisClient, keyspace: Keyspace, limit: TimeLimit) {
@@ -213,9 +210,9 @@ export function createRequestPresence(client: RedisClient, keyspace: Keyspace, l
     look: (shard: number, requestIds: readonly string[]): Promise<Presence[]> =>
       limit(Promise.all(requestIds.map((requestId) => lookAt(shard, requestId)))),
     /**
-     * Gives a request that was admitted again the time of its first acceptance, which its caller knows, and its place in the
-     * order of then: turns are stored in that order, and a deletion takes what was accepted before it. One that does not wait
-     * in Redis stays as it is. Safe to repeat.
+     * Restores a readmitted request's first time of acceptance, which its caller knows, and its place in that order:
+     * turns are stored in it, and a deletion takes earlier requests. Only while the request waits in Redis. Safe to
+     * repeat.
      */
     async setAcceptedAt(shard: number, requestId: string, acceptedAt: number): Promise<void> {
       const record = keyspace.shard(shard).record(requestId);

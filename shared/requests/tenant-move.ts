@@ -7,7 +7,7 @@ import { keyPages, streamPages } from '../redis/pages.ts';
 import { defineScript } from '../redis/scripts.ts';
 import { inTime } from '../redis/time-limits.ts';
 
-/** Whose keys are meant: those of a tenant and of its API keys. */
+/** Names a tenant and its API keys. */
 interface StateOwner {
   tenantId: string;
   keyIds: readonly string[];
@@ -15,14 +15,14 @@ interface StateOwner {
 
 const AT_ONCE = 100;
 
-/** Empty but for what nobody has tidied up: a tenant that is moved has nothing open and nothing pending. */
+/** Empty but for unremoved leftovers: a moved tenant has nothing open and nothing pending. */
 const LEFT_BEHIND: ReadonlySet<string> = new Set(['pend', 'open']);
 
 /** Found by the records of their requests. */
 const BESIDE_RECORDS: ReadonlySet<string> = new Set(['s', 'a', 'b', 'e']);
 
 interface StateKey {
-  /** Behind the shard's prefix. */
+  /** Without the shard's prefix. */
   name: string;
   /** A request's record, or a part of what it has left. */
   isAnswer: boolean;
@@ -36,7 +36,7 @@ const key = (name: string, more: Partial<StateKey> = {}): StateKey => ({
   ...more,
 });
 
-/** The names that tell whose they are, and those of which Redis has to be asked. */
+/** Splits names that tell their owner from those of which Redis has to be asked. */
 function sortNames(names: readonly string[], { tenantId, keyIds }: StateOwner) {
   const ids = new Set([tenantId, ...keyIds]);
   const [requestIds, claims, own]: [string[], string[], StateKey[]] = [[], [], []];
@@ -64,7 +64,7 @@ function createFindTenantKeys(client: RedisClient, keyspace: Keyspace): FindTena
     const candidates = Array.isArray(places) ? places.map((place) => requestIds[Number(place) - 1] ?? '') : [];
     const own = candidates.map(async (id) => {
       const [tenant, retries] = await client.hmget(record(id), 'tenant', 'retries');
-      // Of some records nobody knows whose they are: tombstones.
+      // Tombstones may not say whose they are.
       if (tenant !== tenantId) return [];
       const answer = ['r', 's', 'a', 'e'].map((kind) => key(`${kind}:${id}`, { isAnswer: true }));
       // The list of a call's tries names no tenant.
@@ -73,7 +73,7 @@ function createFindTenantKeys(client: RedisClient, keyspace: Keyspace): FindTena
     return (await Promise.all(own)).flat();
   }
 
-  /** A claim outlives the record of its request where nothing is kept, and names its tenant; its own name is a hash. */
+  /** A claim outlives its request's record where nothing is kept. It names the tenant; its own name is a hash. */
   async function ownClaims(shard: number, names: readonly string[], tenantId: string): Promise<StateKey[]> {
     if (names.length === 0) return [];
     const values = await client.mget(names.map((name) => prefixOf(shard) + name));
@@ -95,7 +95,7 @@ function createFindTenantKeys(client: RedisClient, keyspace: Keyspace): FindTena
         names.map((name) => name.slice(prefix.length)),
         owner,
       );
-      // Where nothing is found, too: whoever goes through them says now and then that it does.
+      // Yields even without finds, so that its reader can report progress.
       for (let from = 0; from === 0 || from < own.length; from += AT_ONCE) yield own.slice(from, from + AT_ONCE);
     }
   };
@@ -103,15 +103,13 @@ function createFindTenantKeys(client: RedisClient, keyspace: Keyspace): FindTena
 
 /** Counts the work of a tenant that is not at rest on a shard. */
 interface OpenWork {
-  /** Requests that wait or run. */
   requests: number;
-  /** Requests that have ended and are not booked yet, dead letters included. */
+  /** Ended and not booked, dead letters included. */
   unsettled: number;
-  /** Notices that webhooks have yet to get of them: a shard without tenants is served by nobody. */
+  /** For webhooks: a shard without tenants is served by nobody. */
   unpublished: number;
 }
 
-/** Counts what keeps a tenant from being moved. */
 type CountOpenWork = (shard: number, tenantId: string) => Promise<OpenWork>;
 
 function createCountOpenWork(client: RedisClient, keyspace: Keyspace): CountOpenWork {
@@ -149,7 +147,7 @@ function createCountOpenWork(client: RedisClient, keyspace: Keyspace): CountOpen
     return open;
   }
 
-  // One after the other: what ends meanwhile is then found as a record to settle, and what is settled as a notice.
+  // In this order an end that comes meanwhile is found as a record to settle, and a settled one as a notice.
   return async (shard, tenantId) => ({
     requests: await requestsOf(shard, tenantId),
     unsettled: await unsettledOf(shard, tenantId),
@@ -184,15 +182,15 @@ function createCopyKey(client: RedisClient, keyspace: Keyspace) {
     // -2: there is no such key.
     if (expiresAt === -2) return;
     const keys = [keyspace.shard(to).blocked(tenantId), prefixOf(to) + name];
-    // Of another tenant, which has been moved before, a newer one may be there; of this one an older one.
+    // Another tenant that moved here before may have left a newer one; this tenant an older one.
     const done = await bring(keys, [mark, Math.max(0, expiresAt), value, prefixOf(from), prefixOf(to)]);
     if (done !== 1) throw new Overtaken();
   };
 }
 
 /**
- * All that Redis has of one tenant, for a move to another shard. Writing needs a mark on the shard that is written
- * (`MoveMarks` below), so that a process which has been overtaken changes nothing.
+ * Moves all that Redis has of a tenant. Writing needs a mark on the written shard (`MoveMarks` below), so that an
+ * overtaken process changes nothing.
  */
 export type TenantState = ReturnType<typeof createTenantState>;
 
@@ -205,7 +203,7 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace) {
   return {
     openWork: createCountOpenWork(client, keyspace),
 
-    /** Rejects with `Overtaken` where the mark of the target is another one. `onPage` runs between portions. Safe to repeat. */
+    /** Rejects with `Overtaken` where the target has another mark. `onPage` runs between portions. Safe to repeat. */
     async copy(
       way: { from: number; to: number },
       owner: StateOwner,
@@ -219,10 +217,7 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace) {
       }
     },
 
-    /**
-     * Takes everything of the tenant away from a shard that does not serve it; answers stay for `lingerMs`, for whoever is
-     * reading one. Rejects as above. Safe to repeat.
-     */
+    /** For a shard that does not serve it; answers stay `lingerMs` for readers. Rejects as above. Safe to repeat. */
     async clear(shard: number, owner: StateOwner, mark: string, { lingerMs, onPage }: ClearOptions): Promise<void> {
       for await (const own of keysOf(shard, owner)) {
         for (const isAnswer of [false, true]) {
@@ -237,12 +232,12 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace) {
   };
 }
 
-/** Longer than any cached principal may live, as for the flags of revoked keys. */
+/** Longer than any cached principal lives, as for flags of revoked keys. */
 const MOVED_MS = 24 * 60 * 60_000;
 
-/** The mark with which a move closes a shard for its tenant. */
+/** Closes a shard for its tenant during a move. */
 export const movingMark = (token: string): string => `moving ${token}`;
-/** The mark on a tenant's former shard, which says where the tenant is. */
+/** Says on the former shard where the tenant is. */
 export const movedMark = (shard: number): string => `moved ${shard}`;
 
 /** The shard to which a tenant has moved; undefined: it is on its way. */
@@ -251,10 +246,7 @@ export function readMark(mark: string): number | undefined {
   return shard === undefined ? undefined : Number(shard);
 }
 
-/**
- * The marks of tenants that are moved. Admission reads them, so a process that knows only the former shard cannot admit
- * anything there (docs/decisions/0002-tenant-shards.md).
- */
+/** Admission reads the marks, so none can admit on the former shard (docs/decisions/0002-tenant-shards.md). */
 export type MoveMarks = ReturnType<typeof createMoveMarks>;
 
 export function createMoveMarks(client: RedisClient, keyspace: Keyspace) {
@@ -270,19 +262,18 @@ export function createMoveMarks(client: RedisClient, keyspace: Keyspace) {
   }
 
   return {
-    /** The mark of a move, whichever; undefined: the shard is open. */
+    /** Any move's mark; undefined: the shard is open. */
     find,
-    /** From now on this shard admits nothing of the tenant. */
+    /** This shard then admits nothing of the tenant. */
     async close(shard: number, tenantId: string, token: string): Promise<void> {
       await change(shard, tenantId, '', movingMark(token), 0);
     },
     isClosed: async (shard: number, tenantId: string, token: string): Promise<boolean> =>
       (await find(shard, tenantId)) === movingMark(token),
-    /** Takes this very mark away. */
     async take(shard: number, tenantId: string, own: string): Promise<void> {
       await change(shard, tenantId, own, '', 0);
     },
-    /** Whoever comes here finds the tenant on `to`, in place of this very mark ('' any). False: it is not there. */
+    /** Replaces this mark ('' any) by one that leads to `to`. False: the mark is another one. */
     leave: (shard: number, tenantId: string, own: string, to: number): Promise<boolean> =>
       change(shard, tenantId, own, movedMark(to), MOVED_MS),
   };

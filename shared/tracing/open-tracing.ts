@@ -15,7 +15,7 @@ export async function openTracing(
   if (endpoint === undefined) return undefined;
   const { createOtlpTracing } = await import('./otlp-tracing.ts');
   const { close, ...spans } = createOtlpTracing({ serviceName: `parley-${kind}`, ...tracing, endpoint }, log);
-  // Tracing is opened first and closed last: spans of the last requests are among those that are sent.
+  // Opened first and closed last, tracing also sends the spans of the last requests.
   closer.defer('tracing', close);
   return spans;
 }

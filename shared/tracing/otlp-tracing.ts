@@ -28,7 +28,7 @@ import type { Config } from '../config/settings.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { OpenSpan, ProviderCallOutcome, StartedProviderCall, Tracing } from './tracing.ts';
 
-/** A collector that is away is told of once in so long. */
+/** The log tells of an absent collector once in this time. */
 const TOLD_EVERY_MS = 60_000;
 
 type TracingSettings = Config['tracing'] & { endpoint: string; serviceName: string };
@@ -43,7 +43,7 @@ function samplerOf({ sampler, samplerArg }: TracingSettings): Sampler {
   return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root;
 }
 
-/** The SDK loses spans in silence. */
+/** The SDK loses spans silently. */
 function logFailures(exporter: SpanExporter, log: Logger): SpanExporter {
   let toldAt = -Infinity;
   return {
@@ -63,7 +63,7 @@ function logFailures(exporter: SpanExporter, log: Logger): SpanExporter {
   };
 }
 
-/** Sends what is sampled by OTLP over HTTP with JSON, in batches. A full buffer drops spans and never waits. */
+/** Sends sampled spans by OTLP over HTTP with JSON, in batches. A full buffer drops spans and never waits. */
 function createTracerProvider(config: TracingSettings, log: Logger): TracerProvider {
   const exporter = new OTLPTraceExporter({ url: `${config.endpoint.replace(/\/+$/, '')}/v1/traces` });
   return new TracerProvider({
@@ -73,10 +73,7 @@ function createTracerProvider(config: TracingSettings, log: Logger): TracerProvi
   });
 }
 
-/**
- * Names that are not stable yet, so the package asks its users to have them themselves. Source of `gen_ai`:
- * open-telemetry/semantic-conventions-genai.
- */
+/** Unstable names, which users of the package copy. Source: open-telemetry/semantic-conventions-genai. */
 const GEN_AI = {
   operation: 'gen_ai.operation.name',
   provider: 'gen_ai.provider.name',
@@ -93,9 +90,9 @@ const MESSAGING = {
   operation: 'messaging.operation.name',
   destination: 'messaging.destination.name',
 } as const;
-/** Joins spans with log lines and with what callers have. */
+/** Joins spans with log lines and callers' ids. */
 const REQUEST_ID = 'parley.request.id';
-/** The name that the administrator gave the provider; GenAI conventions have a name for its protocol only. */
+/** The administrator's name of the provider; GenAI conventions name its protocol only. */
 const PROVIDER = 'parley.provider';
 const MODERATION_BACKEND = 'parley.moderation.backend';
 const MODERATION_VERDICT = 'parley.moderation.verdict';
@@ -127,7 +124,7 @@ function opened<Result>(span: Span, note: (result: Result) => void): OpenSpan<Re
   };
 }
 
-/** Never with a message: an error's words may be a caller's or a provider's. */
+/** Leaves out the message: it may have words of a caller or provider. */
 function fail(span: Span, error: string): void {
   span.setAttribute(ATTR_ERROR_TYPE, error).setStatus({ code: SpanStatusCode.ERROR });
 }
@@ -160,7 +157,7 @@ function recordAnswer(span: Span, outcome: ProviderCallOutcome): void {
   span.setAttribute(GEN_AI.outputTokens, usage.completionTokens);
 }
 
-/** Tracing by OpenTelemetry's SDK. Nothing is registered globally, so nothing else of the process is traced. */
+/** Registers nothing globally, so nothing else of the process is traced. */
 export function createOtlpTracing(config: TracingSettings, log: Logger): Tracing & { close: () => Promise<void> } {
   const provider = createTracerProvider(config, log);
   const tracer = provider.getTracer('parley');

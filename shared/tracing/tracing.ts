@@ -2,14 +2,14 @@ import type { FinishReason, Usage, ModerationTrace } from '../contracts/events.t
 import type { QueueName } from '../contracts/jobs.ts';
 import type { Provider } from '../domain/routing.ts';
 
-/** A span that has begun. `traceparent` (W3C Trace Context) names it as the parent of what follows elsewhere. */
+/** `traceparent` (W3C Trace Context) names the span as the parent of what follows elsewhere. */
 export interface OpenSpan<Result> {
   traceparent: string;
   /** Once; a span that is never ended is never exported. */
   end(result: Result): void;
 }
 
-/** A request of the queue; `parent` is the traceparent that came with it. */
+/** `parent` is the traceparent that came with the request. */
 interface OfRequest {
   requestId: string;
   parent: string | undefined;
@@ -17,8 +17,8 @@ interface OfRequest {
 
 interface ReceivedRequest extends Pick<OfRequest, 'requestId'> {
   /**
-   * The caller's traceparent. The span is linked with it and begins a trace of its own: a caller writes into no trace of
-   * another one, and decides nothing about sampling.
+   * The caller's traceparent. The span is linked with it but begins a trace of its own: a caller writes into no other
+   * trace, and decides nothing about sampling.
    */
   caller: string | undefined;
   method: string;
@@ -46,16 +46,13 @@ export type ProviderCallOutcome =
   /** In one word. */
   | { error: string };
 
-/**
- * The spans of this service. None carries text of a conversation, a key or an entity's id: they take what is named here
- * and nothing else (docs/spec.md#tracing).
- */
+/** Spans take only what is named here: no conversation text, key or entity id (docs/spec.md#tracing). */
 export interface Tracing {
-  /** A call of a chat route; `end` takes the status of its answer, if there was one. */
+  /** `end` takes the status of the answer, if there was one. */
   receive(request: ReceivedRequest): OpenSpan<number | undefined>;
   /** The time in line, once it is over. Returns the span's traceparent. */
   waited(request: WaitedRequest): string;
-  /** Moderation has read the request ahead of any provider. Undefined: it was stopped before there was a verdict. */
+  /** Moderation has read the request ahead of any provider. Undefined: it stopped before a verdict. */
   moderate(request: OfRequest): OpenSpan<ModerationTrace | undefined>;
   callProvider(call: StartedProviderCall): OpenSpan<ProviderCallOutcome>;
 }

@@ -1,10 +1,10 @@
 /**
- * The door of webhooks: whoever does something of interest to a tenant publishes an event here, with tenant, type,
- * cause and data. A cause has one event of a type, however often it is published.
+ * The door of webhooks: publishes events with tenant, type, cause and data. A cause has one event of a type, however
+ * often it is published.
  *
  * Stages and stores only emit on the process's event bus (shared/lifecycle); metrics, log lines and webhooks listen
- * there. What must survive a worker comes from Redis instead: a booking, and the notice that `finish` leaves of a
- * failed or flagged request (workers/webhooks/publish-events.ts).
+ * there. Events that must survive a worker come from Redis: a booking, and the notice that `finish` leaves of a failed
+ * or flagged request (workers/webhooks/publish-events.ts).
  *
  * Events, deliveries and their schedule are rows in MongoDB; a job only names a webhook that has something due
  * (docs/decisions/0018-webhooks.md). A worker claims one delivery at a time, signs it afresh and posts it to a checked,
@@ -34,12 +34,12 @@ import type { WebhookQueue } from '../queue/queues.ts';
 import { createBriefCalls } from '../redis/time-limits.ts';
 import { listenForAccessChanges } from '../redis/stores/access-flags.ts';
 
-/** Knows what each tenant's active webhooks listen for; for most tenants that is nothing, and known without a look-up. */
+/** Knows the events that each tenant's active webhooks want; most tenants have none, which costs no look-up. */
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 type Loaded = ReadonlyMap<WebhookEventType, readonly Subscriber[]>;
 
-/** Changes are announced; this is for an announcement that was lost. */
+/** Changes are announced; this covers a lost announcement. */
 const CACHED_MS = 30_000;
 const TENANTS_MAX = 20_000;
 const NONE: readonly Subscriber[] = [];
@@ -53,7 +53,7 @@ export function createSubscriptions({
 }) {
   const known = new Map<string, { loaded: Promise<Loaded>; until: number }>();
 
-  /** Where MongoDB is away, what was known before is still the best guess. */
+  /** While MongoDB is away, the last known state is the best guess. */
   function load(tenantId: string, before: Promise<Loaded> | undefined): Promise<Loaded> {
     const fresh: Promise<Loaded> = webhooks.subscriptions(tenantId);
     const loaded = before === undefined ? fresh : fresh.catch(() => before);
@@ -66,7 +66,6 @@ export function createSubscriptions({
   }
 
   return {
-    /** The webhooks of a space that want a type of event. */
     async of({ tenantId, mode }: SearchedSpace, type: WebhookEventType): Promise<readonly Subscriber[]> {
       const entry = known.get(tenantId);
       const loaded = await (entry !== undefined && entry.until > clock.now()
@@ -85,23 +84,22 @@ export function createSubscriptions({
   };
 }
 
-/** Something that happened in a tenant's account; webhooks of its mode, or of both, hear of it. */
+/** Webhooks of the event's mode, or of both, hear of it. */
 export type WebhookEvent = {
   [Type in WebhookEventType]: SearchedSpace & {
     type: Type;
-    /** Identifies the event: a cause has at most one event of a type. */
     cause: string;
     data: WebhookEventData[Type];
     /** Milliseconds since the epoch. */
     now: number;
     /** For a cause that may show again after more than the 30 days that an event is kept. */
     keptUntil?: number;
-    /** A webhook that is not told: the one that the event is about. */
+    /** This webhook is not told: the event is about it. */
     except?: string;
   };
 }[WebhookEventType];
 
-/** Publishes events to the webhooks that subscribe to them. Costs a look into memory where none does. */
+/** Publishes events to the webhooks that subscribe to them. Without any, it costs a look into memory. */
 export type EventSink = ReturnType<typeof createEventSink>;
 
 export interface EventSinkDeps {
@@ -149,9 +147,9 @@ function toDeliveryRow(
   return row;
 }
 
-/** A webhook that cannot be queued now is found by the sweep. */
+/** The sweep finds a webhook that cannot be queued now. */
 function createEnqueueWebhooks({ queue, log }: EventSinkDeps) {
-  // The queue may be on a master that is away, while what is published is of tenants on the others.
+  // The queue may be on a master that is away while the events' tenants are on others.
   const calls = createBriefCalls();
 
   return async function enqueue(rows: readonly WebhookDeliveryRow[]): Promise<void> {
@@ -193,7 +191,7 @@ export function createEventSink(deps: EventSinkDeps) {
     /** Safe to repeat. Rejects when MongoDB is away: then nothing, or a part, is stored. */
     publish,
 
-    /** The same for what cannot wait for MongoDB: logs the loss instead of rejecting. */
+    /** For events that cannot wait for MongoDB: logs the loss instead of rejecting. */
     async tryPublish(events: readonly WebhookEvent[]): Promise<void> {
       try {
         await publish(events);
@@ -204,7 +202,7 @@ export function createEventSink(deps: EventSinkDeps) {
       }
     },
 
-    /** Sends a `ping` to one webhook: one for each cause. */
+    /** Sends one `ping` for each cause. */
     async ping(
       { _id: webhookId, tenantId, mode = 'live' }: WebhookRow,
       cause: string,
@@ -222,7 +220,7 @@ export function createEventSink(deps: EventSinkDeps) {
 /** Finds the events that a change of a tenant's credits or budget calls for; none where no webhook subscribes. */
 export type WatchAccount = (tenantId: string, now: number) => Promise<WebhookEvent[]>;
 
-/** How long a cause counts as published: longer than the credits of one grant or purchase may be low. */
+/** A cause counts as published this long: longer than the credits of one grant or purchase may be low. */
 const REMEMBERED_MS = 400 * 24 * 3_600_000;
 
 function createWatchAccount(deps: { events: EventSink; accounts: AccountStates }): WatchAccount {
@@ -241,7 +239,7 @@ function createWatchAccount(deps: { events: EventSink; accounts: AccountStates }
   };
 }
 
-/** Opens the queue of deliveries and the subscriptions of tenants, which follow every change that is announced. */
+/** Subscriptions follow every change that is announced. */
 export async function openPublishing(parts: ProcessParts) {
   const { mongo, redis, subscriber, keyspace, clock, closer, log } = parts;
   const webhooks = createWebhookRepository(mongo);

@@ -4,14 +4,14 @@ import { Webhook } from 'standardwebhooks';
 
 const SECRET_BYTES = 32;
 
-/** A signing secret as Standard Webhooks writes it. */
+/** The form is that of Standard Webhooks. */
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 }
 
 /**
- * The headers of Standard Webhooks 1.0: one signature for each secret, parted by spaces, so that a receiver verifies
- * with whichever it has. The id is the event's, so that a receiver recognises one it was sent before.
+ * The headers of Standard Webhooks 1.0: one signature for each secret, parted by spaces, so a receiver verifies with
+ * whichever it has. The id is the event's, so a receiver recognises one it was sent before.
  */
 export function signedHeaders(
   secrets: readonly string[],

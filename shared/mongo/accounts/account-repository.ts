@@ -12,7 +12,6 @@ import type { LedgerRow } from './ledger-repository.ts';
 import { addUsage, toBooked, usageRollUpModel } from './usage-repository.ts';
 
 export interface AccountRow {
-  /** The tenant's id. */
   _id: string;
   balanceMicro: number;
   /** Rises by one with every change of the balance. */
@@ -21,13 +20,12 @@ export interface AccountRow {
   tokensByMonth: Record<string, number>;
   /** The latest grant or purchase, and the balance it left. Missing in rows of versions without webhooks. */
   lastTopUp?: { transactionId: string; balanceMicro: number };
-  /** Time of the latest ledger entry: the next one's is later. */
+  /** The next ledger entry's time is later. */
   lastEntryAt?: number;
 }
 
 export const accountModel = collection<AccountRow>('accounts');
 
-/** A tenant's account as the ledger has it. */
 export interface LedgerBalance {
   balanceMicro: number;
   /** Rises by one with every change; Redis takes only a higher one. */
@@ -36,27 +34,26 @@ export interface LedgerBalance {
 }
 
 interface BookEntry {
-  /** Whoever books with the same id again books nothing; a new one by default. */
+  /** Booking the same id again books nothing; by default the id is new. */
   transactionId?: string;
   tenantId: string;
   type: 'grant' | 'purchase' | 'adjustment';
   /** Signed micro-credits. */
   amountMicro: number;
   reason: string;
-  /** The charge that is given back, with all that it counts. */
+  /** This charge is given back, with all that it counts. */
   refunded?: LedgerRow;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-/** A refund's effect on the budget of the month of its request. */
 function budgetBack({ mode, promptTokens = 0, completionTokens = 0, createdAt, acceptedAt = createdAt }: LedgerRow) {
   return mode === 'test' ? {} : { tokensByMonth: { [monthOf(acceptedAt)]: 0 - promptTokens - completionTokens } };
 }
 
 const COUNTS = ['promptTokens', 'completionTokens', ...KIND_NAMES] as const;
 
-/** The request's counts with the other sign: the ledger's sums by day lose it as its budget and its usage do. */
+/** Negated, so that the ledger's sums by day lose the request as its budget and usage do. */
 function countsBack({ spend, ...row }: LedgerRow): Partial<LedgerRow> {
   const { mode = 'live', estimated = false, acceptedAt = row.createdAt } = row;
   const back: Partial<LedgerRow> = { mode, estimated, acceptedAt };
@@ -93,7 +90,7 @@ export function createAccountRepository(connection: Connection) {
   }
 
   return {
-    /** Makes the account with a balance of zero; safe to repeat. */
+    /** Safe to repeat. */
     async open(tenantId: string): Promise<void> {
       const setOnInsert = { balanceMicro: 0, version: 0, tokensByMonth: {} };
       await accounts.updateOne({ _id: tenantId }, { $setOnInsert: setOnInsert }, { upsert: true });
@@ -104,13 +101,13 @@ export function createAccountRepository(connection: Connection) {
       return row === null ? undefined : toLedgerBalance(row);
     },
 
-    /** The entry booked under an id, and the ledger balance as it is now. */
+    /** The entry booked under an id, and the ledger balance at present. */
     booked,
 
-    /** Adds one ledger entry and moves the balance by it, both or neither. */
+    /** Writes both the ledger entry and the balance, or neither. */
     async book(entry: BookEntry): Promise<{ entry: LedgerRow; book: LedgerBalance }> {
       const { tenantId, amountMicro, refunded, transactionId = newId('txn'), now } = entry;
-      // A refund is no top-up: of low credits its tenant is told as before.
+      // A refund is no top-up: its tenant is told of low credits as before.
       const about = refunded === undefined ? { transactionId } : budgetBack(refunded);
       const move = async (session: ClientSession) => {
         const account = await moveAccount(accounts, { tenantId, amountMicro, now, ...about }, session);
@@ -135,28 +132,27 @@ export function toLedgerBalance(row: LedgerBalance): LedgerBalance {
   return { balanceMicro: row.balanceMicro, version: row.version, tokensByMonth: row.tokensByMonth };
 }
 
-/** The sums that a booking adds to an account. */
 export interface AccountMove {
   tenantId: string;
-  /** Of a grant, purchase or adjustment; not of what gives a charge back. */
+  /** Set for a grant, purchase or adjustment; not for a charge given back. */
   transactionId?: string;
   /** Signed micro-credits. */
   amountMicro: number;
-  /** Billed tokens by month; negative where they are given back. */
+  /** Negative where they are given back. */
   tokensByMonth?: Readonly<Record<string, number>>;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-/** The account after the move; ledger entries of the booking carry its `lastEntryAt` as their time. */
+/** Ledger entries of the booking carry its `lastEntryAt` as their time. */
 export type MovedAccount = AccountRow & { lastEntryAt: number };
 
 const plus = (field: string, amount: number) => ({ $add: [{ $ifNull: [`$${field}`, 0] }, amount] });
 
 /**
- * Moves an account within a transaction, once for each booking. Its entries get a time that is later than that of every
- * entry before, whichever process booked them: so a list by time is in the order of booking, and the balance that an
- * entry carries is the sum of the list up to it. Undefined: there is no such account.
+ * Moves an account within a transaction, once for each booking. Its entries get a later time than all before, whichever
+ * process booked them: so a list by time is in the order of booking, and an entry's balance is the sum of the list up
+ * to it. Undefined: there is no such account.
  */
 export async function moveAccount(
   accounts: Model<AccountRow>,
@@ -188,7 +184,7 @@ export function createAccountStates(connection: Connection) {
   const accounts = accountModel(connection);
   const tenants = tenantModel(connection);
   return {
-    /** The figures that thresholds are about; undefined: there is no such tenant. */
+    /** Thresholds depend on these figures; undefined: there is no such tenant. */
     async read(tenantId: string): Promise<{ account: AccountState; monthlyTokenBudget: number | null } | undefined> {
       const [account, tenant] = await Promise.all([
         accounts.findById(tenantId).lean(),

@@ -4,10 +4,10 @@ import { collection } from '../collection.ts';
 
 export type PaymentName = 'stripe' | 'test';
 
-/** `processing`: paid by a means that takes days; `failed`: such a payment was refused, or the checkout never opened. */
+/** `processing`: paid by a means that takes days; `failed`: such a payment was refused, or could not open. */
 export type CheckoutStatus = 'open' | 'processing' | 'completed' | 'cancelled' | 'expired' | 'failed';
 
-/** The order, at a price that does not change any more. */
+/** The price does not change any more. */
 export interface Order {
   packageId?: string;
   creditsMicro: number;
@@ -18,21 +18,20 @@ export interface Order {
 }
 
 export interface CheckoutRow extends Order {
-  /** `cs_…`; its 24 characters are also those of the purchase and of the ledger entry. */
+  /** `cs_…`; the purchase and the ledger entry share its 24 characters. */
   _id: string;
   tenantId: string;
   keyId: string;
   status: CheckoutStatus;
   payment: PaymentName;
-  /** Where the buyer pays; absent until the payment has opened. */
+  /** The buyer pays there; absent until the payment has opened. */
   url?: string;
-  /** The payment's own id of it. */
   sessionId?: string;
   successUrl: string;
   cancelUrl: string;
   createdAt: number;
   expiresAt: number;
-  /** When MongoDB deletes it, unless it has been paid. */
+  /** MongoDB deletes it then, unless it has been paid. */
   removeAt?: Date;
 }
 
@@ -41,7 +40,7 @@ export const checkoutModel = collection<CheckoutRow>('checkouts', [
   [{ removeAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
-/** Checkouts until they are paid; what is paid moves money, see payment-bookings.ts. */
+/** Holds checkouts until they are paid; payment-bookings.ts moves the money. */
 export type CheckoutRepository = ReturnType<typeof createCheckoutRepository>;
 
 export function createCheckoutRepository(connection: Connection) {
@@ -51,17 +50,16 @@ export function createCheckoutRepository(connection: Connection) {
       await checkouts.create(row);
     },
 
-    /** Of the tenant. */
     async find(tenantId: string, checkoutId: string): Promise<CheckoutRow | undefined> {
       return (await checkouts.findOne({ tenantId, _id: checkoutId }).lean()) ?? undefined;
     },
 
-    /** Of any tenant: for whoever shows the unguessable id alone. */
+    /** Of any tenant: the unguessable id alone gives access. */
     async findAny(checkoutId: string): Promise<CheckoutRow | undefined> {
       return (await checkouts.findById(checkoutId).lean()) ?? undefined;
     },
 
-    /** The payment waits for the buyer, though it may have failed to open before. */
+    /** The payment waits for the buyer; it may have failed to open before. */
     async opened(
       checkoutId: string,
       opened: Required<Pick<CheckoutRow, 'url' | 'expiresAt'>> & Pick<CheckoutRow, 'sessionId'>,
@@ -70,12 +68,11 @@ export function createCheckoutRepository(connection: Connection) {
       await checkouts.updateOne({ _id: checkoutId, status: 'failed' }, { $set: { status: 'open' } });
     },
 
-    /** The payment could not be opened. */
     async failed(checkoutId: string): Promise<void> {
       await checkouts.updateOne({ _id: checkoutId, status: 'open' }, { $set: { status: 'failed' } });
     },
 
-    /** Whether the buyer's wish not to pay came before anything else. */
+    /** True: the buyer's wish not to pay came first. */
     async cancel(checkoutId: string): Promise<boolean> {
       const { modifiedCount } = await checkouts.updateOne(
         { _id: checkoutId, status: 'open' },

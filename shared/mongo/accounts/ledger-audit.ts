@@ -11,19 +11,18 @@ import { summedCounts, usageRollUpModel } from './usage-repository.ts';
 import type { UsageRollUpRow } from './usage-repository.ts';
 
 /**
- * A tenant's ledger added up to a time. Entries get times that rise with every booking (see `moveAccount`) and never
- * change their amounts, so what was added up once need not be read again.
+ * A tenant's ledger added up to a time. Later entries have later times (see `moveAccount`) and amounts never change, so
+ * sums need no second reading.
  */
 export interface LedgerCheckpoint {
-  /** Every entry with a `createdAt` up to here is in the sums; milliseconds since the epoch. */
+  /** The sums have every entry with a `createdAt` up to here; milliseconds since the epoch. */
   throughMs: number;
   groups: LedgerGroup[];
-  /** Days of acceptance whose usage roll-ups have not been found to agree since requests were added to them. */
+  /** Requests were added to these days of acceptance since their roll-ups were last found to agree. */
   uncheckedDaysMs: number[];
 }
 
 export interface LedgerCheckpointRow extends Omit<LedgerCheckpoint, 'groups'> {
-  /** The tenant's id. */
   _id: string;
   groups: (Omit<LedgerGroup, 'mode' | 'dayMs'> & { mode?: string | undefined; dayMs?: number | undefined })[];
 }
@@ -48,7 +47,7 @@ export function createLedgerCheckpoints(connection: Connection) {
       };
     },
 
-    /** Replaces the checkpoint that ends at `fromMs`; false: another process has moved it, and nothing is changed. */
+    /** Replaces the checkpoint that ends at `fromMs`; false: another process has moved it, and nothing changes. */
     async advance(
       tenantId: string,
       fromMs: number,
@@ -69,7 +68,7 @@ export function createLedgerCheckpoints(connection: Connection) {
       }
     },
 
-    /** Forgets the checkpoint: the ledger is added up anew. */
+    /** Afterwards the ledger is added up anew. */
     async discard(tenantId: string): Promise<void> {
       await ledgerCheckpoints.deleteOne({ _id: tenantId });
     },
@@ -83,10 +82,9 @@ const SCOPES = ['all', 'entity'] as const;
 const sign = { $cond: [{ $eq: ['$type', 'usage'] }, 1, -1] };
 const startOfDay = (field: string) => ({ $subtract: [field, { $mod: [field, DAY_MS] }] });
 
-/** A day with more requests has its roll-ups read an hour at a time: no call may take as long as its time limit. */
+/** Roll-ups of a day with more requests are read an hour at a time, so that no call reaches its time limit. */
 const REQUESTS_AT_ONCE = 100_000;
 
-/** The roll-ups that begin in this time, added up by width and scope. */
 async function rollUpsBetween(
   usageRollUps: Model<UsageRollUpRow>,
   tenantId: string,
@@ -102,7 +100,6 @@ async function rollUpsBetween(
   return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));
 }
 
-/** Reads a tenant's ledger and roll-ups as sums that MongoDB makes. */
 export type LedgerSums = ReturnType<typeof createLedgerSums>;
 
 async function sumRollUps(
@@ -163,16 +160,15 @@ export function createLedgerSums(connection: Connection) {
   const usageRollUps = usageRollUpModel(connection);
 
   return {
-    /** Entries booked after `afterMs` and up to `throughMs`, by kind and day of acceptance. */
     groups: (
       tenantId: string,
       range: { afterMs: number; throughMs?: number },
       session?: ClientSession,
     ): Promise<LedgerGroup[]> => sumGroups(ledger, tenantId, range, session),
 
-    /** When the entry was booked that is `count` entries after `afterMs`; undefined: there are not so many. */
+    /** The booking time of the entry `count` entries after `afterMs`; undefined: there are not so many. */
     async endOfSlice(tenantId: string, afterMs: number, count: number): Promise<number | undefined> {
-      // Both fields are in the index by tenant and time, so no entry itself is read.
+      // The index by tenant and time has both fields, so no entry itself is read.
       const row = await ledger
         .findOne({ tenantId, createdAt: { $gt: afterMs } }, { _id: 0, createdAt: 1 })
         .sort({ createdAt: 1 })
@@ -181,11 +177,9 @@ export function createLedgerSums(connection: Connection) {
       return row?.createdAt;
     },
 
-    /** The roll-ups of one day; `requests`: how many to expect. */
     rollUps: (tenantId: string, dayMs: number, requests: number, session: ClientSession): Promise<RollUpGroup[]> =>
       sumRollUps(usageRollUps, tenantId, dayMs, requests, session),
 
-    /** The days that have roll-ups. */
     async rolledUpDays(tenantId: string): Promise<number[]> {
       const days = await usageRollUps.aggregate<{ _id: number }>([
         { $match: { tenantId, width: '1d' } },

@@ -15,12 +15,11 @@ export interface LedgerRow extends TokenKinds {
   type: 'purchase' | 'grant' | 'usage' | 'adjustment';
   /** Signed micro-credits: usage is negative or zero. */
   amountMicro: number;
-  /** The account's balance with this entry and all before it. */
+  /** Includes this entry and all before it. */
   balanceAfterMicro: number;
   /** Rises with every booking of a tenant (see `moveAccount`). */
   createdAt: number;
   reason?: string;
-  /** The purchase that was paid, or paid back. */
   purchaseId?: string;
   requestId?: string;
   keyId?: string;
@@ -30,15 +29,15 @@ export interface LedgerRow extends TokenKinds {
   entityId?: string;
   provider?: string;
   model?: string;
-  /** Negative, as every count, where a request's charge is given back: its budget and its usage lose them again. */
+  /** Negative, as every count, where a charge is given back: budget and usage lose them again. */
   promptTokens?: number;
   completionTokens?: number;
   estimated?: boolean;
   finishReason?: FinishReason;
   acceptedAt?: number;
-  /** Its charge was given back, by an adjustment of its own. */
+  /** An adjustment of its own gave the charge back. */
   refunded?: boolean;
-  /** The operator's cost of its provider calls. Absent: some target that was called has no cost. Never a tenant's to see. */
+  /** The operator's cost of its provider calls. Absent: some called target has no cost. Never shown to a tenant. */
   spend?: Spend;
 }
 
@@ -48,12 +47,12 @@ export const ledgerModel = collection<LedgerRow>('ledger', [
   [{ tenantId: 1, entityId: 1 }, { partialFilterExpression: { entityId: { $exists: true } } }],
 ]);
 
-/** The ledger's id is made of the request's own, so the unique index on `_id` refuses a second entry. */
+/** The request's own characters make the id, so the unique index on `_id` refuses a second entry. */
 export function ledgerIdOf(requestId: string): string {
   return requestId.replace(/^req_/, 'txn_');
 }
 
-/** That of what gives a request's charge back: the request's own characters from behind, so there is one, too. */
+/** The id of the entry that gives a charge back: the request's characters reversed, so there is only one. */
 export function refundIdOf(requestId: string): string {
   const [, own = ''] = requestId.split('_');
   return `txn_${Array.from(own).reverse().join('')}`;
@@ -66,13 +65,12 @@ export type LedgerRepository = ReturnType<typeof createLedgerRepository>;
 export function createLedgerRepository(connection: Connection) {
   const ledger = ledgerModel(connection);
   return {
-    /** When a request was booked, milliseconds since the epoch; undefined: it was not, or not yet. */
+    /** Milliseconds since the epoch; undefined: not booked yet. */
     async settledAt(space: SearchedSpace, requestId: string): Promise<number | undefined> {
       const row = await ledger.findOne({ _id: ledgerIdOf(requestId), ...inSpace(space) }, { createdAt: 1 }).lean();
       return row?.createdAt;
     },
 
-    /** The charge of a request; null: none, or none yet. */
     chargeOf: (tenantId: string, requestId: string): Promise<LedgerRow | null> =>
       ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }).lean(),
 

@@ -20,34 +20,30 @@ export interface PaidCheckout {
   checkoutId: string;
   paymentId?: string;
   /**
-   * Books only a checkout that is open and has not expired, as for the test page. Otherwise any checkout that is not
-   * completed: Stripe's money has arrived, so it buys its credits even if the checkout was cancelled or expired meanwhile.
+   * Books only an open, unexpired checkout, for the test page. Otherwise any that is not completed: Stripe's money has
+   * arrived, so it buys credits even if the checkout was cancelled or expired.
    */
   onlyOpen?: boolean;
-  /** The payment's session, which must agree with the checkout. Absent: this service's own test page has no session. */
+  /** Must agree with the checkout. Absent: this service's own test page has no session. */
   session?: PaidSession;
 }
 
-/** A booking notes these beside its amounts. */
 interface BookingContext {
   now: number;
   /** The request that brought the notice, for the audit log. */
   requestId: string;
-  /** Absent: the test page. The status of its checkout guards against a call that is repeated. */
+  /** Absent: the test page, where the checkout's status guards against repeated calls. */
   notice?: PaymentNotice;
 }
 
-/**
- * `booked`: also before, or with nothing to move. `unpaid`: its checkout is not booked yet. `unknown`: it names no checkout of
- * this service.
- */
+/** `booked`: also before, or with nothing to move. `unpaid`: checkout not booked. `unknown`: no checkout here. */
 export type ReversalOutcome = 'booked' | 'unpaid' | 'unknown';
 
 export type PaymentBookings = ReturnType<typeof createPaymentBookings>;
 
 /**
- * Books what payments report, each notice exactly once: a repeated one writes nothing. A booking and its entry in the
- * audit log are written in one transaction.
+ * Books what payments report, each notice exactly once: a repeated one writes nothing. One transaction writes a booking
+ * and its entry in the audit log.
  */
 export function createPaymentBookings(connection: Connection) {
   const once = createOnce(connection);
@@ -59,19 +55,18 @@ export function createPaymentBookings(connection: Connection) {
   };
 }
 
-/** The audit log calls the payer so. */
+/** Stands for the payer in the audit log. */
 const ACTOR = 'payment';
 
 interface Booking {
   purchase: PurchaseRow;
   entry: Pick<LedgerRow, '_id' | 'type' | 'amountMicro' | 'reason'>;
   action: string;
-  /** Makes the audit entry unique among those of the tenant and action. */
+  /** Makes the audit entry unique for its tenant and action. */
   cause: string;
   context: BookingContext;
 }
 
-/** Moves the account, with an entry in the ledger and one in the audit log. */
 type Book = (booking: Booking, session: ClientSession) => Promise<void>;
 
 function createBook(connection: Connection): Book {
@@ -120,12 +115,12 @@ function toPurchase(row: CheckoutRow, paymentId: string | undefined, now: number
   };
 }
 
-/** Grants the credits of a paid checkout. Returns in what the session disagrees with it; then nothing is written. */
+/** Grants a paid checkout's credits. Where the session disagrees with it, says in what and writes nothing. */
 function createComplete(connection: Connection, once: Once, book: Book) {
   const checkouts = checkoutModel(connection);
   const purchases = purchaseModel(connection);
 
-  /** False: it was completed before, or may not be completed any more. */
+  /** False: the checkout was completed before, or may no longer be. */
   async function markCompleted({ checkoutId, onlyOpen = false }: PaidCheckout, now: number, session: ClientSession) {
     const payable = onlyOpen
       ? { status: 'open' as const, expiresAt: { $gt: now } }
@@ -160,7 +155,6 @@ function createComplete(connection: Connection, once: Once, book: Book) {
   };
 }
 
-/** The reason of a reversal's ledger entry, and the action in the audit log. */
 function namesOf(reversal: Reversal): { reason: string; action: string } {
   if ('refund' in reversal && reversal.refund.isFailed)
     return { reason: 'Refund failed', action: 'credits.reinstated' };
@@ -171,8 +165,8 @@ function namesOf(reversal: Reversal): { reason: string; action: string } {
 }
 
 /**
- * Takes credits back in proportion to the money that went back, or grants them again if that money was reinstated.
- * Writes nothing for `unpaid` and `unknown`, not even the notice's id, so the notice may be sent again.
+ * Takes credits back in proportion to the returned money, or grants them again if it was reinstated. Writes nothing for
+ * `unpaid` and `unknown`, not even the notice's id, so the notice may be sent again.
  */
 function createReverse(connection: Connection, once: Once, book: Book) {
   const checkouts = checkoutModel(connection);
@@ -211,14 +205,14 @@ function createReverse(connection: Connection, once: Once, book: Book) {
   };
 }
 
-/** The statuses from which a payment's notice leads to another. */
+/** A notice changes the first status only from one of the others. */
 const CHANGES: Partial<Record<CheckoutStatus, CheckoutStatus[]>> = {
   processing: ['open', 'cancelled'],
   failed: ['open', 'cancelled', 'processing'],
   expired: ['open', 'cancelled'],
 };
 
-/** Notes how an unpaid checkout goes on, if the session is its own and its present status allows that. */
+/** Only if the session is the checkout's own and its status allows the change. */
 function createChangeStatus(connection: Connection, once: Once) {
   const checkouts = checkoutModel(connection);
   return async (
@@ -246,7 +240,7 @@ class Mismatch extends Error {
   }
 }
 
-/** The same for a reversal of a purchase that is not booked. */
+/** Likewise rolls back a reversal of a purchase that is not booked. */
 class NotBooked extends Error {
   override readonly name = 'NotBooked';
   readonly outcome: 'unpaid' | 'unknown';

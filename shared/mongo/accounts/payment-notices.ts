@@ -3,13 +3,12 @@ import type { ClientSession, Connection } from 'mongoose';
 import { collection } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 
-/** A payment's event that has had its effect, so that a repeated one has none. */
+/** This event has had its effect, so a repeated one has none. */
 export interface PaymentEventRow {
-  /** The event's id; a second row has the `occurrence` of its notice. */
+  /** The event's id, or in a second row its `occurrence`. */
   _id: string;
   type: string;
   createdAt: number;
-  /** MongoDB deletes it then. */
   expiresAt: Date;
 }
 
@@ -17,18 +16,18 @@ export const paymentEventModel = collection<PaymentEventRow>('payment_events', [
   [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
-/** No payment repeats an event for so long. */
+/** No payment repeats an event for this long. */
 const EVENT_KEPT_MS = 90 * 24 * 3_600_000;
 
-/** An event of a payment. Its effect and its id are written in one transaction. */
+/** One transaction writes the effect and the id. */
 export interface PaymentNotice {
   id: string;
   type: string;
-  /** Identifies the occurrence, if the payment may report one occurrence in two events with different ids. */
+  /** The payment may report one occurrence in two events with different ids. */
   occurrence?: string;
 }
 
-/** Runs `effect` in a transaction, unless the notice has had its effect before: then it resolves with undefined. */
+/** Runs `effect` in a transaction; resolves with undefined if the notice has had its effect before. */
 export type Once = <Result>(
   notice: PaymentNotice | undefined,
   now: number,
@@ -56,7 +55,7 @@ export function createOnce(connection: Connection): Once {
         return effect(session);
       });
     } catch (error) {
-      // Another process received the same notice at the same time, and was faster.
+      // Another process received the same notice and was faster.
       if (notice !== undefined && isDuplicateKey(error) && (await isKnown(notice))) return undefined;
       throw error;
     }

@@ -8,11 +8,10 @@ export interface PackageRow {
   creditsMicro: number;
   amount: number;
   createdAt: number;
-  /** It is not sold from then on. */
   expiresAt?: number;
 }
 
-/** There is one; `_id` is `current`. */
+/** The only row has the `_id` `current`. */
 export interface PriceListRow {
   _id: string;
   currency: string;
@@ -26,7 +25,7 @@ export const priceListModel = collection<PriceListRow>('price_lists');
 
 const CURRENT = 'current';
 
-/** The prices of credits; `updatedAt` is missing where no administrator has set it. */
+/** `updatedAt` is missing until an administrator sets the prices. */
 export type PriceList = Omit<PriceListRow, '_id' | 'updatedAt'> & { updatedAt?: number };
 
 export type NewPriceList = Omit<PriceListRow, '_id' | 'updatedAt' | 'packages'> & {

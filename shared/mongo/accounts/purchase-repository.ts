@@ -13,15 +13,15 @@ export interface PurchaseRow extends Order {
   checkoutId: string;
   transactionId: string;
   payment: PaymentName;
-  /** The payment's own id of what was paid; refunds name it. */
+  /** The payment's own id; refunds name it. */
   paymentId?: string;
-  /** Money that went back to the buyer by refunds (minor units), and the credits that were taken back for it. */
+  /** Money that went back by refunds (minor units), and the credits taken back for it. */
   refundedAmount: number;
   refundedMicro: number;
   /** `refundedAmount` follows from these. Absent: no reversal yet, or one by an earlier version. */
   refundTotal?: number;
   refunds?: Refund[];
-  /** The purchase's disputes, and the credits that are taken back for them beyond the refunds. Absent: no dispute yet. */
+  /** The purchase's disputes, and credits taken back for them beyond the refunds. Absent: none yet. */
   disputes?: Dispute[];
   disputedMicro?: number;
   createdAt: number;
@@ -32,24 +32,21 @@ export const purchaseModel = collection<PurchaseRow>('purchases', [
   [{ paymentId: 1 }],
 ]);
 
-/** Names a purchase by its checkout, or by the payment's own id, whichever a notice of the payment has. */
+/** A notice of the payment has either the checkout or the payment's own id. */
 export interface PurchaseReference {
   checkoutId?: string;
   paymentId?: string;
 }
 
-/** Purchases to read; payment-bookings.ts writes them. */
+/** Only reads: payment-bookings.ts writes purchases. */
 export type PurchaseRepository = ReturnType<typeof createPurchaseRepository>;
 
-/**
- * The id of a checkout's purchase, or of its ledger entry. It differs from the checkout's in its prefix only, so a checkout
- * cannot be booked twice.
- */
+/** Only the prefix differs from the checkout's id, so a checkout cannot be booked twice. */
 export function idFromCheckout(prefix: 'pur' | 'txn', checkoutId: string): string {
   return checkoutId.replace(/^cs_/, `${prefix}_`);
 }
 
-/** `session`: the transaction that reads it; null: none. */
+/** `session`: the reading transaction; null: none. */
 export function findPurchase(
   purchases: Model<PurchaseRow>,
   { checkoutId, paymentId }: PurchaseReference,
@@ -63,10 +60,9 @@ export function createPurchaseRepository(connection: Connection) {
   const accounts = accountModel(connection);
   const purchases = purchaseModel(connection);
   return {
-    /** One row more than the limit. */
     list: (tenantId: string, query: ListQuery): Promise<PurchaseRow[]> => listRows(purchases, { tenantId }, query),
 
-    /** A purchase, and the ledger balance of its tenant's account as it stands. Undefined: no such purchase is booked. */
+    /** With the present ledger balance of its tenant. Undefined: no such purchase is booked. */
     async find(reference: PurchaseReference): Promise<{ purchase: PurchaseRow; book: LedgerBalance } | undefined> {
       const purchase = await findPurchase(purchases, reference, null);
       const account = purchase === null ? null : await accounts.findById(purchase.tenantId).lean();

@@ -6,19 +6,17 @@ import type { BookedRequest, BucketWidth, RollUpKey, UsageCounts } from '../../d
 import { ledgerModel } from './ledger-repository.ts';
 import { addUsage, summedCounts, toBooked, usageRollUpModel } from './usage-repository.ts';
 
-/** Entries in memory at a time. */
 const READ_AT_ONCE = 500;
-/** A transaction takes so many requests; a day with more is made anew an hour at a time. */
+/** Requests that a transaction takes; a day with more is rebuilt an hour at a time. */
 const REQUESTS_AT_ONCE = 20_000;
 
 const KINDS: ReadonlySet<string> = new Set(KIND_NAMES);
 const DAY_MS = BUCKET_MS['1d'];
 const HOUR_MS = BUCKET_MS['1h'];
 
-/** Makes a day's usage roll-ups anew from the ledger; `requests`: how many the day has. Safe to repeat. */
+/** Rebuilds a day's usage roll-ups from the ledger; `requests`: of the day. Safe to repeat. */
 export type RebuildUsage = (tenantId: string, dayMs: number, requests: number) => Promise<void>;
 
-/** The rows of these widths that begin within the time. */
 async function rebuildFromLedger(
   usageRollUps: ReturnType<typeof usageRollUpModel>,
   ledger: ReturnType<typeof ledgerModel>,
@@ -43,7 +41,6 @@ async function rebuildFromLedger(
   if (page.length > 0) await addUsage(usageRollUps, page, session, { widths });
 }
 
-/** The rows of a day as the sums of its hours. */
 async function rebuildFromHours(
   usageRollUps: ReturnType<typeof usageRollUpModel>,
   tenantId: string,
@@ -60,7 +57,7 @@ async function rebuildFromHours(
     .cursor({ batchSize: READ_AT_ONCE });
   for await (const { _id, ...counts } of sums) {
     const key = { tenantId, width: '1d' as const, startMs: dayMs, ..._id };
-    // A kind of tokens that none of the requests had is absent, as in a row that they were added to one by one.
+    // A kind of tokens that no request had is absent, as where requests were added one by one.
     const booked = Object.entries(counts).filter(([name, sum]) => sum !== 0 || !KINDS.has(name));
     await usageRollUps.insertMany([{ _id: rollUpIdOf(key), ...key, ...Object.fromEntries(booked) }], {
       session,

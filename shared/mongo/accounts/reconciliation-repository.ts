@@ -10,17 +10,16 @@ import type { LedgerCheckpoint, LedgerCheckpoints, LedgerSums } from './ledger-a
 import { createRebuildUsage } from './rebuild-usage.ts';
 import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 
-/** One tenant's account and usage held against its ledger. */
 interface CheckedAccount extends Omit<AccountComparison, 'correct'> {
   usageDriftTokens: number;
-  /** The state after the check, and after the repair where there was one. */
+  /** After the check, and the repair where there was one. */
   book: LedgerBalance;
 }
 
 interface CheckOptions {
-  /** `repair` also moves the tenant's checkpoint; with `report` nothing is written. */
+  /** `repair` also moves the tenant's checkpoint; `report` writes nothing. */
   onDrift: OnDrift;
-  /** Adds up the whole ledger, whatever the checkpoint says, and looks at every day. */
+  /** Ignores the checkpoint: adds up the whole ledger and looks at every day. */
   full?: boolean;
   now: number;
 }
@@ -28,13 +27,12 @@ interface CheckOptions {
 export type ReconciliationRepository = ReturnType<typeof createReconciliationRepository>;
 
 const TENANTS_AT_ONCE = 500;
-/** Entries that one call adds up. */
 const ENTRIES_AT_ONCE = 10_000;
 
 interface Found {
   comparison: AccountComparison;
   usageDriftTokens: number;
-  /** Days whose roll-ups have to be made anew, each with its number of requests. */
+  /** Days to rebuild, each with its number of requests. */
   wrongDays: Map<number, number>;
   book: LedgerBalance;
 }
@@ -42,14 +40,14 @@ interface Found {
 const hasDrift = ({ comparison: { balanceDriftMicro, budgetDriftTokens }, usageDriftTokens }: Found) =>
   balanceDriftMicro + budgetDriftTokens + usageDriftTokens > 0;
 
-/** Adds to a checkpoint what has been booked since, a slice at a time; each slice that is kept need not be read again. */
+/** Adds later bookings to a checkpoint, a slice at a time; a slice that is kept is not read again. */
 function createCatchUp(connection: Connection, sums: LedgerSums, checkpoints: LedgerCheckpoints) {
   const accounts = accountModel(connection);
   return async (tenantId: string, start: LedgerCheckpoint, keep: boolean): Promise<LedgerCheckpoint> => {
     let isKept = keep;
     for (let at = start; ;) {
       const account = await accounts.findById(tenantId, { lastEntryAt: 1 }).lean();
-      // Every later entry gets a later time, so the ledger up to here does not change any more.
+      // Later entries get later times, so the ledger up to here is final.
       const closedMs = account?.lastEntryAt ?? at.throughMs;
       const sliceEndMs = await sums.endOfSlice(tenantId, at.throughMs, ENTRIES_AT_ONCE);
       const throughMs = Math.min(closedMs, sliceEndMs ?? closedMs);
@@ -60,7 +58,7 @@ function createCatchUp(connection: Connection, sums: LedgerSums, checkpoints: Le
         groups: addGroups(at.groups, groups),
         uncheckedDaysMs: [...new Set([...at.uncheckedDaysMs, ...daysOf(groups)])],
       };
-      // Where another process moves it as well, the sums are right all the same.
+      // If another process moves the checkpoint too, the sums are still right.
       isKept &&= await checkpoints.advance(tenantId, at.throughMs, next);
       at = next;
       if (sliceEndMs === undefined) return at;
@@ -86,7 +84,6 @@ function compareDayIn(
   });
 }
 
-/** Compares accounts and roll-ups with what the ledger says. */
 function createComparison(connection: Connection, sums: LedgerSums) {
   const accounts = accountModel(connection);
 
@@ -130,7 +127,6 @@ function createComparison(connection: Connection, sums: LedgerSums) {
   return { compareIn, look };
 }
 
-/** A shard's tenants, some at a time. */
 async function* tenantsOf(tenants: ReturnType<typeof tenantModel>, shard: number): AsyncIterable<string[]> {
   for (let after = ''; ;) {
     const rows = await tenants
@@ -155,7 +151,7 @@ export function createReconciliationRepository(connection: Connection) {
   const catchUp = createCatchUp(connection, sums, checkpoints);
   const { compareIn, look } = createComparison(connection, sums);
 
-  /** With `whole` the ledger is added up from its beginning, and every day is looked at. */
+  /** `whole`: adds up the ledger from its beginning and looks at every day. */
   async function lookAt(tenantId: string, { onDrift, now }: CheckOptions, { whole }: { whole: boolean }) {
     const repairs = onDrift === 'repair';
     if (whole && repairs) await checkpoints.discard(tenantId);
@@ -169,7 +165,7 @@ export function createReconciliationRepository(connection: Connection) {
 
   async function repairAll(tenantId: string, { found, checkpoint }: { found: Found; checkpoint: LedgerCheckpoint }) {
     for (const [dayMs, requests] of found.wrongDays) await rebuildUsage(tenantId, dayMs, requests);
-    // Days that agree are looked at again when requests are added to them.
+    // Days that agree are checked again when requests are added to them.
     const uncheckedDaysMs = [...found.wrongDays.keys()];
     if (uncheckedDaysMs.length < checkpoint.uncheckedDaysMs.length)
       await checkpoints.advance(tenantId, checkpoint.throughMs, { ...checkpoint, uncheckedDaysMs });
@@ -181,10 +177,9 @@ export function createReconciliationRepository(connection: Connection) {
   return {
     tenantsOf: (shard: number): AsyncIterable<string[]> => tenantsOf(tenants, shard),
 
-    /** Undefined: the tenant has no account. */
     async check(tenantId: string, options: CheckOptions): Promise<CheckedAccount | undefined> {
       let looked = await lookAt(tenantId, options, { whole: options.full === true });
-      // A difference from a checkpoint's sums is believed only when the ledger itself says so.
+      // The whole ledger must confirm a difference from a checkpoint's sums.
       if (looked !== undefined && hasDrift(looked.found) && !looked.isWhole)
         looked = await lookAt(tenantId, options, { whole: true });
       if (looked === undefined) return undefined;
@@ -194,20 +189,18 @@ export function createReconciliationRepository(connection: Connection) {
       return { balanceDriftMicro, budgetDriftTokens, usageDriftTokens, book };
     },
 
-    /** Which of the requests the ledger knows. */
     async booked(requestIds: readonly string[]): Promise<Set<string>> {
       const rows = await ledger.find({ _id: { $in: requestIds.map(ledgerIdOf) } }, { requestId: 1 }).lean();
       return new Set(rows.flatMap((row) => row.requestId ?? []));
     },
 
-    /** The account as it is now. Throws where there is none. */
     async book(tenantId: string): Promise<LedgerBalance> {
       const row = await accounts.findById(tenantId).lean();
       if (row === null) throw new Error(`Tenant ${tenantId} has no account`);
       return toLedgerBalance(row);
     },
 
-    /** Raises the account's version above `version`, so that Redis takes the ledger balance of this database again. */
+    /** Raises the account's version above `version`, so that Redis takes the balance of this database again. */
     async supersede(tenantId: string, version: number): Promise<LedgerBalance> {
       const row = await accounts
         .findOneAndUpdate({ _id: tenantId }, { $max: { version: version + 1 } }, { returnDocument: 'after' })

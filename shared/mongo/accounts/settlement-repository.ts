@@ -15,7 +15,7 @@ export class UnbookableError extends Error {
   override readonly name = 'UnbookableError';
 }
 
-/** MongoDB refused a batch for a reason that does not tell whether one of its records is at fault. */
+/** MongoDB refused a batch without telling whether a record is at fault. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }
@@ -49,7 +49,6 @@ function toLedgerRow(record: SettlementRecord, now: number, balanceAfterMicro: n
   };
 }
 
-/** The sums that a tenant's records add to its account. */
 function moveOf(tenantId: string, records: readonly SettlementRecord[], now: number): AccountMove {
   const tokensByMonth: Record<string, number> = {};
   let amountMicro = 0;
@@ -62,7 +61,7 @@ function moveOf(tenantId: string, records: readonly SettlementRecord[], now: num
   return { tenantId, amountMicro, tokensByMonth, now };
 }
 
-/** Entries of the same time are listed by id, so their running balance follows that order. */
+/** Entries of one time are listed by id, so the running balance follows that order. */
 function toLedgerRows(records: readonly SettlementRecord[], now: number, balanceBeforeMicro: number): LedgerRow[] {
   let balanceMicro = balanceBeforeMicro;
   const ordered = records.toSorted((one, other) => (one.requestId < other.requestId ? -1 : 1));
@@ -72,7 +71,7 @@ function toLedgerRows(records: readonly SettlementRecord[], now: number, balance
   });
 }
 
-/** Books records that the ledger does not know. Returns the books that this has moved. */
+/** Skips records that the ledger knows. Returns the books that it moved. */
 async function bookFresh(
   accounts: ReturnType<typeof accountModel>,
   ledger: ReturnType<typeof ledgerModel>,
@@ -110,8 +109,8 @@ export function createSettlementRepository(connection: Connection) {
   }
 
   /**
-   * Begins with a read. What a worker without a path to MongoDB has sent and given up may arrive when the path is back: a write
-   * would lock the accounts of its batch, and so the settlement of its shard, until MongoDB ends the transaction after a minute.
+   * Reads first. A call that a worker without a path to MongoDB has given up may arrive later: a write would lock its
+   * accounts, and so its shard's settlement, until MongoDB ends the transaction after a minute.
    */
   const bookOnce = (records: readonly SettlementRecord[], now: number): Promise<Map<string, LedgerBalance>> =>
     connection.transaction(async (session) =>
@@ -120,10 +119,10 @@ export function createSettlementRepository(connection: Connection) {
 
   return {
     /**
-     * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves
-     * each tenant's balance and usage roll-ups by exactly those. Safe to repeat. Returns the ledger balance of every
-     * tenant in the batch. Throws an UnbookableError where a record is at fault, a RefusedError where that is not
-     * known; any other error means that MongoDB cannot serve.
+     * Books a batch in one transaction: skips requests that the ledger knows, and moves each tenant's balance and usage
+     * roll-ups by exactly the rest. Safe to repeat. Returns the ledger balance of every tenant in the batch. Throws an
+     * UnbookableError where a record is at fault, a RefusedError where that is unknown; any other error means that
+     * MongoDB cannot serve.
      */
     async settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, LedgerBalance>> {
       const unique = [...new Map(records.map((record) => [record.requestId, record])).values()];

@@ -13,7 +13,7 @@ import type { LedgerRow } from './ledger-repository.ts';
 /** The usage of one bucket of time by key, tier, mode, endpoint and target; `_id` names all of them (rollUpIdOf). */
 export interface UsageRollUpRow extends RollUpKey, UsageCounts {
   _id: string;
-  /** Rows of a minute only: MongoDB deletes them then. */
+  /** For rows of a minute only, which MongoDB deletes then. */
   expiresAt?: Date;
 }
 
@@ -24,25 +24,22 @@ export const usageRollUpModel = collection<UsageRollUpRow>('usage_rollups', [
   [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
-/** Usage can be told apart by these. */
 export type UsageDimension =
   'tenantId' | 'keyId' | 'tier' | 'entityId' | 'mode' | 'endpoint' | 'provider' | 'model' | 'currency';
 
-/** The values that are wanted of a dimension; absent: all. */
+/** Absent dimensions match all. */
 export type UsageFilter = Partial<Record<UsageDimension, readonly string[]>>;
 
 interface UsageQuery {
   width: BucketWidth;
-  /** From this time on, before that one; milliseconds since the epoch. */
+  /** Includes the start, excludes the end; milliseconds since the epoch. */
   startMs: number;
   endMs: number;
   groupBy: readonly UsageDimension[];
   filter: UsageFilter;
-  /** The most sums that are wanted. */
   limit: number;
 }
 
-/** The sums of one bucket and one group. */
 export type UsageSum = UsageCounts & { startMs: number } & Partial<Record<UsageDimension, string>>;
 
 /** Every call takes the space first and puts it into its filter. */
@@ -50,7 +47,6 @@ export type UsageRepository = ReturnType<typeof createUsageRepository>;
 
 const REQUEST_ID = /^req_[0-9A-Za-z]{24}$/;
 
-/** The counts of a group of rows, for an aggregation. */
 export const summedCounts: Record<keyof UsageCounts, { $sum: string }> = Object.fromEntries(
   ALL_COUNTS.map((name) => [name, { $sum: `$${name}` }]),
 ) as Record<keyof UsageCounts, { $sum: string }>;
@@ -66,7 +62,7 @@ function filterOf(filter: UsageFilter): Record<string, Wanted> {
 }
 
 /**
- * Rows without the entity are far fewer, so they serve whatever does not ask for it. Rows of a named entity have an
+ * Rows without the entity are far fewer, so they serve queries that do not ask for it. Rows of a named entity have an
  * index of their own, and are of the other scope anyway.
  */
 function scopeOf({ groupBy, filter }: UsageQuery): { scope?: UsageRollUpRow['scope'] } {
@@ -74,7 +70,6 @@ function scopeOf({ groupBy, filter }: UsageQuery): { scope?: UsageRollUpRow['sco
   return { scope: groupBy.includes('entityId') ? 'entity' : 'all' };
 }
 
-/** A filter may ask for another mode than that of the space. */
 function isElsewhere({ mode }: SearchedSpace, filter: UsageQuery['filter']): boolean {
   return mode !== 'any' && filter.mode?.includes(mode) === false;
 }
@@ -83,7 +78,7 @@ export function createUsageRepository(connection: Connection) {
   const usageRollUps = usageRollUpModel(connection);
   const ledger = ledgerModel(connection);
   return {
-    /** By time, buckets without usage left out; one more than the limit where there are more. */
+    /** By time, without empty buckets; one more than the limit where there are more. */
     async sums(space: SearchedSpace | 'all tenants', query: UsageQuery): Promise<UsageSum[]> {
       if (space !== 'all tenants' && isElsewhere(space, query.filter)) return [];
       const { width, startMs, endMs, groupBy, filter, limit } = query;
@@ -99,7 +94,7 @@ export function createUsageRepository(connection: Connection) {
           },
         },
         { $group: { _id: Object.fromEntries(dimensions), ...summedCounts } },
-        // None are left where each was given back.
+        // No requests are left where each was given back.
         { $match: { requests: { $gt: 0 } } },
         { $sort: { _id: 1 } },
         { $limit: limit + 1 },
@@ -107,7 +102,7 @@ export function createUsageRepository(connection: Connection) {
       return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));
     },
 
-    /** Single requests by the time they were booked; one row more than the limit. The cursor is a request's id. */
+    /** By booking time; one row more than the limit. The cursor is a request's id. */
     async requests(space: SearchedSpace, filter: UsageFilter, { after, ...query }: ListQuery): Promise<LedgerRow[]> {
       const isNowhere = isElsewhere(space, filter);
       if (after !== undefined && (isNowhere || !REQUEST_ID.test(after))) throw unknownCursor();
@@ -119,7 +114,7 @@ export function createUsageRepository(connection: Connection) {
   };
 }
 
-/** A request as its usage counts it; undefined: the entry is of none. */
+/** Undefined: the entry belongs to no request. */
 export function toBooked(row: LedgerRow): BookedRequest | undefined {
   const { tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId } = row;
   if (keyId === undefined || tier === undefined || mode === undefined || endpoint === undefined) return undefined;
@@ -143,10 +138,7 @@ export function toBooked(row: LedgerRow): BookedRequest | undefined {
   };
 }
 
-/**
- * Adds requests to the tenants' usage in the transaction that books them, in buckets of the given widths; `sign` −1 takes them
- * out again.
- */
+/** Runs in the transaction that books the requests, for buckets of the given widths; `sign` −1 takes them out again. */
 export async function addUsage(
   usageRollUps: Model<UsageRollUpRow>,
   records: readonly BookedRequest[],

@@ -5,25 +5,23 @@ import type { ListQuery } from '../../contracts/list-page.ts';
 import { newId } from '../../lifecycle/ids.ts';
 import { collection, insertOnce, listRows } from '../collection.ts';
 
-/** One line of the operator's audit log. */
 export interface AdminAuditRow {
   _id: string;
   createdAt: number;
-  /** The name of the token; absent where none was right. */
+  /** The token's name; absent where none was right. */
   actor?: string;
   role?: AdminRole;
   action: AdminAction;
   method: string;
   path: string;
-  /** The id of what was changed: the last one of the path, or that of what was created. */
+  /** The id of what was changed: the path's last one, or the created one. */
   target?: string;
-  /** The body without its secrets, in JSON. */
+  /** In JSON, without its secrets. */
   changesJson?: string;
-  /** The answer's; absent while the call runs, and for ever where the process died in it. */
+  /** The answer's; absent while the call runs, and for ever if the process died in it. */
   status?: number;
   requestId: string;
   address: string;
-  /** MongoDB deletes the line after this time. */
   expiresAt: Date;
 }
 
@@ -36,21 +34,19 @@ export const adminAuditModel = collection<AdminAuditRow>('admin_audit_log', [
   [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
-/** Longer than a year, so that a yearly audit sees all of it. */
+/** A yearly audit sees all of it. */
 const KEPT_MS = 400 * 24 * 3_600_000;
 
 export type AdminAuditEntry = Omit<AdminAuditRow, '_id' | 'expiresAt'>;
 
-/** How a call ended. */
 export type AdminOutcome = Required<Pick<AdminAuditRow, 'status'>> & Pick<AdminAuditRow, 'target'>;
 
-/** Append-only but for how a call ended. */
+/** Append-only but for the end of a call. */
 export type AdminAuditRepository = ReturnType<typeof createAdminAuditRepository>;
 
 export function createAdminAuditRepository(connection: Connection) {
   const lines = adminAuditModel(connection);
   return {
-    /** Returns the line's id. */
     async append(entry: AdminAuditEntry): Promise<string> {
       const _id = newId('aud');
       // The id is new, so a duplicate is our own line.
@@ -63,7 +59,6 @@ export function createAdminAuditRepository(connection: Connection) {
       await lines.updateOne({ _id: id }, { $set: { status, ...(target === undefined ? {} : { target }) } });
     },
 
-    /** One row more than the limit. */
     list: (query: ListQuery): Promise<AdminAuditRow[]> => listRows(lines, {}, query),
   };
 }

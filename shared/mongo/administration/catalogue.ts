@@ -36,8 +36,8 @@ import { webhookModel } from '../webhooks/webhook-repository.ts';
 const INDEX_BUILD_MS = 120_000;
 
 /**
- * Every collection of the database. A collection that is missing here is neither created nor indexed, and a type
- * error or a test says so where exports and deletions have to know it.
+ * Every collection of the database. One that is missing here is neither created nor indexed; a type error or a test
+ * says so where exports and deletions have to know it.
  */
 const COLLECTIONS = {
   tenants: tenantModel,
@@ -74,7 +74,7 @@ const COLLECTIONS = {
   erasures: erasureModel,
 };
 
-/** Every model of a connection: for tests and scripts that look into the database. A repository takes its own. */
+/** For tests and scripts that look into the database: a repository takes its own models. */
 export type Models = { [Name in keyof typeof COLLECTIONS]: ReturnType<(typeof COLLECTIONS)[Name]> };
 
 export function createModels(connection: Connection): Models {
@@ -89,7 +89,7 @@ export async function ensureIndexes(connection: Connection): Promise<void> {
     const { schema, collection } = modelOf(connection);
     // The driver has the same fields by another type.
     const indexes = schema.indexes().map(([key, options]) => ({ ...options, key })) as mongo.IndexDescription[];
-    // One command for all of a collection's indexes, which makes the collection, too.
+    // One command makes all of a collection's indexes, and the collection.
     if (indexes.length > 0) await collection.createIndexes(indexes);
     else await modelOf(connection).createCollection();
   }
@@ -98,8 +98,8 @@ export async function ensureIndexes(connection: Connection): Promise<void> {
 const NAMES_DATABASE = /^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?\s]/;
 
 /**
- * Makes collections and indexes, on a connection of its own that may wait for them. Safe to repeat and to run in
- * several processes at once. Waits for a MongoDB that is away; rejects with one sentence when it cannot be used.
+ * Uses its own connection, which may wait for indexes. Safe to repeat and to run in several processes at once. Waits
+ * for a MongoDB that is away; rejects with one sentence when it cannot be used.
  */
 export async function prepareDatabase(uri: string, log: Logger, onAway?: () => void): Promise<void> {
   if (!NAMES_DATABASE.test(uri))

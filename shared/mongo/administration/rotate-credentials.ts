@@ -8,11 +8,11 @@ import { providerModel } from '../routing/provider-repository.ts';
 import { webhookModel } from '../webhooks/webhook-repository.ts';
 import { serviceSecretModel } from './service-secrets.ts';
 
-/** How many rows' secrets each key has encrypted. */
+/** Counts rows by the key that encrypted their secrets. */
 interface CredentialCount {
   current: string;
   keys: { id: string; rows: number }[];
-  /** Of earlier versions, which name no key, or of keys that are not known here. */
+  /** Earlier versions named no key; other keys are not known here. */
   others: number;
 }
 
@@ -20,12 +20,11 @@ export type CredentialRotation = ReturnType<typeof createCredentialRotation>;
 
 const PAGE_ROWS = 200;
 
-/** A collection with secrets. */
 interface Holder {
   count(filter: 'all' | RegExp): Promise<number>;
-  /** Ids of rows after `after` that hold a secret without the prefix. */
+  /** Ids of rows after `after` with a secret that lacks the prefix. */
   stale(current: RegExp, after: string): Promise<string[]>;
-  /** False: it has been changed meanwhile. Throws where a secret cannot be decrypted. */
+  /** False: the row has changed meanwhile. Throws where a secret cannot be decrypted. */
   renew(id: string): Promise<boolean>;
 }
 
@@ -49,7 +48,7 @@ function holder<Row extends { _id: string }>(
   };
 }
 
-/** Encrypts a secret with the current key. `place`: where it is stored. */
+/** Encrypts a secret with the current key for `place`, where it is stored. */
 type Again = (encrypted: string, place: string) => string;
 
 function holdWebhooks(connection: Connection, again: Again): Holder {
@@ -76,7 +75,7 @@ function holdWebhooks(connection: Connection, again: Again): Holder {
         encryptedSecret: again(encryptedSecret, place),
         ...(previous === undefined ? {} : { previousSecrets: previous }),
       };
-      // Whoever changes the previous secrets changes the secret as well.
+      // A change of the previous secrets changes the secret as well.
       return (await webhooks.updateOne({ _id, encryptedSecret }, { $set })).modifiedCount === 1;
     },
   );
@@ -132,8 +131,8 @@ export function createCredentialRotation(connection: Connection, cipher: Credent
     },
 
     /**
-     * Encrypts with the current key what another one has encrypted, row by row, each only where nobody has changed it
-     * meanwhile. Safe to repeat and to run twice at once. `unreadable`: the ids of rows that no known key decrypts.
+     * Re-encrypts with the current key row by row, only rows that have not changed meanwhile. Safe to repeat and to run
+     * twice at once. `unreadable`: ids of rows that no known key decrypts.
      */
     async rotate(): Promise<{ rotated: number; remaining: number; unreadable: string[] }> {
       const current = prefixPattern(cipher.keyIds[0]);

@@ -4,7 +4,7 @@ import { collection } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import type { CredentialCipher } from '../credentials.ts';
 
-/** A secret that all processes share and no rotation of `CREDENTIALS_KEY` may change. */
+/** All processes share it, and no rotation of `CREDENTIALS_KEY` may change it. */
 export interface ServiceSecretRow {
   _id: string;
   /** AES-256-GCM, see shared/mongo/credentials.ts. */
@@ -16,8 +16,8 @@ export const serviceSecretModel = collection<ServiceSecretRow>('service_secrets'
 const PSEUDONYMS = 'pseudonyms';
 
 /**
- * The key from which pseudonyms of erased entities are made: `CREDENTIALS_KEY` as it was when the database first saw
- * one. With another key an erased entity would have another name, and what is on its way would be stored after all.
+ * Makes pseudonyms of erased entities: `CREDENTIALS_KEY` as the database first saw it. Another key would give an erased
+ * entity another name, and what is on its way would be stored after all.
  */
 export async function readPseudonymKey(
   connection: Connection,

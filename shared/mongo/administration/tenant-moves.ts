@@ -6,19 +6,19 @@ import { requestIntentModel } from '../requests/request-intents.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import type { TenantMove } from '../tenants/tenant-repository.ts';
 
-/** Counts the work of a tenant that is under way beside its requests. */
+/** A tenant's unfinished work beside its requests. */
 interface OpenTasks {
-  /** Batches that have not ended, or of whose end nobody has been told. */
+  /** Batches that have not ended, or whose end has not been published. */
   batches: number;
-  /** Requests of whose end it has not been noted that they need not be brought back. */
+  /** Requests that may still have to be brought back. */
   intents: number;
   /** Exports and deletions. */
   jobs: number;
 }
 
 /**
- * Moves of tenants from shard to shard. The tenant's row decides: each change asks for the token of the move, so that of
- * two processes one gets its way, whatever they do in Redis (docs/decisions/0002-tenant-shards.md).
+ * Moves tenants between shards. The tenant's row decides: each change asks for the move's token, so one of two
+ * processes wins, whatever they do in Redis (docs/decisions/0002-tenant-shards.md).
  */
 export type TenantMoves = ReturnType<typeof createTenantMoves>;
 
@@ -30,7 +30,7 @@ async function countOpenTasks(
 ): Promise<OpenTasks> {
   const [open, kept, asked] = await Promise.all([
     batches.countDocuments({ tenantId, openShard: { $exists: true } }),
-    // Those that have failed stay for a day, and are taken along.
+    // Failed ones stay for a day and are taken along.
     intents.countDocuments({ tenantId, failedAt: null }),
     jobs.countDocuments({ tenantId, status: { $in: ['queued', 'in_progress'] } }),
   ]);
@@ -62,20 +62,20 @@ export function createTenantMoves(connection: Connection) {
       return matchedCount === 1;
     },
 
-    /** From then on the tenant is on `to`. False: the move is another process's. */
+    /** Puts the tenant on `to`. False: the move is another process's. */
     async arrive(tenantId: string, move: TenantMove): Promise<boolean> {
       const { matchedCount } = await tenants.updateOne(own(tenantId, move), { $set: { shard: move.to } });
       return matchedCount === 1;
     },
 
-    /** Moves the rows that name the shard beside the tenant. Safe to repeat. */
+    /** Moves other rows that name the shard. Safe to repeat. */
     async takeAlong(tenantId: string, { from, to }: TenantMove): Promise<void> {
       await batches.updateMany({ tenantId, openShard: from }, { $set: { openShard: to } });
       await batches.updateMany({ tenantId, shard: from }, { $set: { shard: to } });
       await intents.updateMany({ tenantId, shard: from }, { $set: { shard: to } });
     },
 
-    /** Forgets the move, if the tenant is on `shard`. False: it is not, or the move is another process's. */
+    /** Forgets the move. False: the tenant is not on `shard`, or the move is another process's. */
     async end(tenantId: string, move: TenantMove, shard: number): Promise<boolean> {
       const { matchedCount } = await tenants.updateOne({ ...own(tenantId, move), shard }, { $unset: { move: 1 } });
       return matchedCount === 1;

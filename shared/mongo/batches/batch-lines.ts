@@ -4,40 +4,36 @@ import type { ErrorDetail } from '../../errors/error-body.ts';
 import { collection } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
-/** The failed tries of a line whose provider did not answer; times are milliseconds since the epoch. */
+/** Failed tries without an answer of the provider; times are milliseconds since the epoch. */
 export interface LineRetry {
   tries: number;
-  /** Tries that failed while the provider answered others, so the line itself may be the reason. */
+  /** Tries that failed while the provider answered others: the line itself may be the reason. */
   faults: number;
   failedAt: number;
-  /** When the next one is due. */
   dueAt: number;
-  /** The id of the last of them. */
   requestId?: string;
 }
 
-/** `_id` consists of the batch's id and the line's number, so writing a line twice stores it once. */
+/** `_id` has the batch's id and the line's number, so writing a line twice stores it once. */
 export interface BatchLineRow extends RowOfSpace {
   _id: string;
   batchId: string;
   /** From 0, in the order of the body. */
   index: number;
-  /** Null: the line has none, or none that can be read. */
+  /** Null: absent or unreadable. */
   customId: string | null;
   requestId: string;
   entityId?: string;
   state: 'waiting' | 'completed' | 'failed';
-  /** Its ChatRequest as JSON. Removed when the line ends; with `failedAt`, when its batch ends. */
+  /** A ChatRequest as JSON. Removed when the line ends; with `failedAt`, when its batch ends. */
   requestJson?: string;
-  /** Its result, if it failed without running. */
+  /** The result of a line that failed without running. */
   error?: ErrorDetail;
-  /** Its result, if it ran. */
   fields?: EndedAnswer['fields'];
   entries?: EndedAnswer['entries'];
-  /** When it failed for good in an outage. While its batch runs, an administrator may have it tried once more. */
+  /** Failed for good in an outage. While its batch runs, an administrator may have it tried once more. */
   failedAt?: number;
   failedCode?: OutageCode;
-  /** Only while it waits. */
   retry?: LineRetry;
   removeAt: Date;
 }
@@ -49,16 +45,15 @@ export const batchLineModel = collection<BatchLineRow>('batch_lines', [
   [{ removeAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
-/** The result of a line whose entity was deleted before the line had an answer. */
+/** The entity of such a line was deleted before the line had an answer. */
 export const ENTITY_GONE: ErrorDetail = { code: 'gone', message: 'The entity of this line was deleted.' };
 
-/** Once so much of answers is in memory, no further one is read. One may have ten megabytes. */
+/** No further answer is read once this much is in memory. One may have ten megabytes. */
 export const ANSWERS_BYTES = 8 * 1024 * 1024;
 
 export const bytesOfEntries = (entries: EndedAnswer['entries'] = []) =>
   entries.reduce((sum, { payload }) => sum + payload.length, 0);
 
-/** `_id` of a line. */
 export function batchLineId(batchId: string, index: number): string {
   return `${batchId}:${String(index).padStart(5, '0')}`;
 }

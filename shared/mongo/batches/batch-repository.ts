@@ -15,19 +15,18 @@ export interface BatchRow {
   _id: string;
   tenantId: string;
   shard: number;
-  /** The API key that submitted it. Its lines count against this key's limits. */
+  /** This key submitted the batch, and its limits count the lines. */
   keyId: string;
   mode: KeyMode;
   status: BatchStatus;
   metadataJson?: string;
-  /** Number of lines; 0 until all of them have arrived. */
   total: number;
   /** Stored bytes of its valid lines; absent until all lines have arrived. */
   bytes?: number;
   completed: number;
   failed: number;
   waitingFor: BatchWait | null;
-  /** The run under an `Idempotency-Key` that started it. A unique index keeps a run from starting two batches. */
+  /** The run under an `Idempotency-Key`. A unique index keeps a run from starting two batches. */
   startedUnder?: string;
   createdAt: number;
   /** Lines that have not run by then fail. */
@@ -35,14 +34,13 @@ export interface BatchRow {
   startedAt?: number;
   cancelledAt?: number;
   endedAt?: number;
-  /** Its shard, while its leader has work with it: until it has ended and the event of that has been published. */
+  /** Set while the shard's leader has work with the batch: until its end has been published. */
   openShard?: number;
   /**
-   * How often a failed line was set waiting again. Whoever ends the batch names the count that it has seen; a rise since then
-   * means that a line waits, so the end is refused.
+   * Counts failed lines that were set waiting again. Whoever ends the batch names the count it saw; a rise since then
+   * refuses the end, because a line waits.
    */
   reopened?: number;
-  /** When MongoDB deletes it. */
   removeAt: Date;
 }
 
@@ -56,13 +54,12 @@ export const batchModel = collection<BatchRow>('batches', [
   [{ removeAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
-/** Results that one answer of MongoDB brings. */
 const RESULTS_AT_ONCE = 5;
 
-/** The fields of a batch's row that are set when the last line has arrived. */
+/** Set when the last line has arrived. */
 type Arrived = Pick<BatchRow, 'total' | 'bytes' | 'failed' | 'metadataJson' | 'startedUnder'>;
 
-/** Batches as their tenant sees them; batch-work-repository.ts is the side of the workers. */
+/** The tenant's side; batch-work-repository.ts is the workers'. */
 export type BatchRepository = ReturnType<typeof createBatchRepository>;
 
 /** `failed` is a batch whose upload broke off: its caller was never told its id. */
@@ -71,13 +68,12 @@ const LISTED = BATCH_STATUSES.filter((status) => status !== 'failed');
 const { linesMax, bytesMax } = BATCH_LIMITS;
 const orMost = (field: string, most: number) => ({ $cond: [{ $eq: ['$status', 'validating'] }, most, field] });
 
-/** Batches from the first byte of their upload until they run. */
+/** Covers batches from the first byte of their upload until they run. */
 function createBatchUploads(connection: Connection, bulk: Connection) {
   const batches = batchModel(connection);
   const tenants = tenantModel(connection);
   const bulkLines = batchLineModel(bulk);
 
-  /** Null: the batch is not arriving. */
   async function setRunning(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | null> {
     const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
     const after = { returnDocument: 'after' } as const;
@@ -94,12 +90,12 @@ function createBatchUploads(connection: Connection, bulk: Connection) {
 
   return {
     /**
-     * Stores a batch whose lines are about to arrive; the leader of its shard removes it if they do not. Returns its shard, which
-     * is another one than the batch says where the tenant has been moved since. Safe to repeat.
+     * Stores a batch before its lines arrive; its shard's leader removes it if they do not. Returns its shard, another
+     * one than the batch says where the tenant has moved since. Safe to repeat.
      */
     async insert(batch: Omit<BatchRow, 'openShard'>): Promise<number> {
       await insertOnce(batches.create({ ...batch, openShard: batch.shard } satisfies BatchRow));
-      // A move takes a tenant's batches along. If this one was stored just after the move, it follows here.
+      // A move takes a tenant's batches along; one stored just after the move follows here.
       const tenant = await tenants.findById(batch.tenantId, { shard: 1 }).lean();
       if (tenant === null || tenant.shard === batch.shard) return batch.shard;
       const { shard } = tenant;
@@ -107,14 +103,14 @@ function createBatchUploads(connection: Connection, bulk: Connection) {
       return shard;
     },
 
-    /** Stores lines of a batch that arrives. Safe to repeat. */
+    /** Safe to repeat. */
     async addLines(lines: readonly BatchLineRow[]): Promise<void> {
       await insertOnce(bulkLines.insertMany(lines, { ordered: false, lean: true }));
     },
 
     /**
-     * All lines have arrived: sets the batch running, or ending if it was cancelled meanwhile. Undefined: it is not arriving any
-     * more. Returns another batch if one was started under the same `startedUnder` before; this one is not started then.
+     * Sets a batch with all its lines running, or ending if it was cancelled meanwhile. Undefined: it is not arriving
+     * any more. Returns an earlier batch with the same `startedUnder` instead of starting this one.
      */
     async start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined> {
       const { startedUnder } = arrived;
@@ -125,7 +121,7 @@ function createBatchUploads(connection: Connection, bulk: Connection) {
         if (startedUnder === undefined || !isDuplicateKey(error)) throw error;
         return (await batches.findOne({ tenantId, startedUnder }).lean()) ?? undefined;
       }
-      // Only this upload starts it. If it has started, this call did so, or an earlier try whose answer was lost.
+      // Only this upload starts it: this call, or an earlier try whose answer was lost.
       const batch = await batches.findOne({ _id: batchId, tenantId }).lean();
       return batch === null || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
     },
@@ -139,7 +135,7 @@ function createBatchUploads(connection: Connection, bulk: Connection) {
       return matchedCount === 1 || (await batches.countDocuments({ _id: batchId, tenantId })) === 0;
     },
 
-    /** Deletes a batch and its lines, because its upload failed. Safe to repeat. */
+    /** Removes a batch whose upload failed, and its lines. Safe to repeat. */
     async remove(tenantId: string, batchId: string): Promise<void> {
       await bulkLines.deleteMany({ tenantId, batchId });
       await batches.deleteOne({ _id: batchId, tenantId });
@@ -155,10 +151,10 @@ async function sumStored(bulk: Connection, tenantId: string): Promise<{ lines: n
   return sum ?? { lines: 0, bytes: 0 };
 }
 
-/** Returns whether it has changed the batch. */
+/** Returns whether it changed the batch. */
 async function markCancelled(batches: Model<BatchRow>, space: Space, batchId: string, now: number): Promise<boolean> {
   const wanted = { _id: batchId, ...inSpace(space) };
-  // An arriving batch first: if it starts between the two updates, `start` has seen `cancelledAt`.
+  // An arriving batch comes first: if it starts between the two updates, `start` has seen `cancelledAt`.
   const arriving = await batches.updateOne(
     { ...wanted, status: 'validating', cancelledAt: { $exists: false } },
     { $set: { cancelledAt: now } },
@@ -191,7 +187,7 @@ async function readResults(
   return { lines, last: within.index.$lte };
 }
 
-/** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
+/** `bulk` has a longer call timeout, for calls that move megabytes. */
 export function createBatchRepository(connection: Connection, bulk: Connection = connection) {
   const batches = batchModel(connection);
   const batchLines = batchLineModel(connection);
@@ -204,32 +200,25 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     ...createBatchUploads(connection, bulk),
     find,
 
-    // `openShard` has a sparse index, which holds open batches only.
-    /** How many batches of a space have not ended. */
+    // The sparse index of `openShard` holds open batches only.
     countOpen: (space: Space, shard: number): Promise<number> =>
       batches.countDocuments({ openShard: shard, ...inSpace(space) }),
 
     /** Sums what all batches of a tenant hold, ended ones included; one that is arriving counts as the largest. */
     stored: (tenantId: string): Promise<{ lines: number; bytes: number }> => sumStored(bulk, tenantId),
 
-    /**
-     * One row more than the limit, so that the caller knows whether there is a next page; without batches whose
-     * upload failed.
-     */
+    /** One row more than the limit; omits batches whose upload failed. */
     list: (space: Space, query: ListQuery): Promise<BatchRow[]> =>
       listRows(batches, { ...inSpace(space), status: { $in: LISTED } }, query),
 
-    /** Cancels a batch; one that has ended stays as it is. Safe to repeat. Undefined: unknown. */
+    /** An ended batch stays as it is. Safe to repeat. Undefined: unknown. */
     async cancel(space: Space, batchId: string, now: number) {
       const isChanged = await markCancelled(batches, space, batchId, now);
       const batch = await find(space, batchId);
       return batch && { batch, isChanged };
     },
 
-    /**
-     * The ended lines among those with a number above `after` and up to `last`, in order. Where their answers are large,
-     * `last` comes before `after + span`.
-     */
+    /** Ended lines after `after` and up to `last`, in order. Large answers end it before `after + span`. */
     results: (tenantId: string, batchId: string, after: number, span: number) =>
       readResults(batchLines, { tenantId, batchId, index: { $gt: after, $lte: after + span } }),
   };

@@ -9,16 +9,15 @@ import type { BatchLineRow } from './batch-lines.ts';
 import { batchModel } from './batch-repository.ts';
 import type { BatchRow } from './batch-repository.ts';
 
-/** The end of a line: with the answer of its request, or with an error without running. */
+/** Either the answer of the line's request, or an error without running. */
 export type LineEnd = WaitingLine & { status: 'completed' | 'failed' } & (
     | { answer: Pick<EndedAnswer, 'fields' | 'entries'>; outage?: { code: OutageCode; at: number } | undefined }
     | { error: ErrorDetail }
   );
 
-/** A waiting line without its request, which may have megabytes while many lines wait in memory. */
+/** Leaves the request out: it may have megabytes while many lines wait in memory. */
 export type WaitingLine = Pick<BatchLineRow, 'index' | 'requestId' | 'retry'>;
 
-/** A line's next request, and what its retries have shown. */
 type NextTry = Pick<WaitingLine, 'requestId' | 'retry'>;
 
 export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson' | 'entityId'>;
@@ -28,7 +27,7 @@ export interface BatchCounts {
   failed: number;
 }
 
-/** Batches as the workers that run them see them. */
+/** The workers' side of batches. */
 export type BatchWorkRepository = ReturnType<typeof createBatchWorkRepository>;
 
 interface BatchEnd {
@@ -76,13 +75,11 @@ async function renumberLine(
   return modifiedCount === 1;
 }
 
-/** The progress that the tenant sees. */
 type BatchProgress = BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number };
 
-/** The lines of running batches, and their results. */
 function createLineWork(batchLines: Model<BatchLineRow>) {
   return {
-    /** Lines without a result whose number is above `after`, in order. */
+    /** Without a result, numbered above `after`, in order. */
     waiting: (tenantId: string, batchId: string, after: number, limit: number): Promise<WaitingLine[]> =>
       batchLines
         .find({ tenantId, batchId, index: { $gt: after }, state: 'waiting' }, { index: 1, requestId: 1, retry: 1 })
@@ -108,7 +105,7 @@ function createLineWork(batchLines: Model<BatchLineRow>) {
       return line ?? undefined;
     },
 
-    /** Stores results of lines. Returns how many it changed: those that still waited under that request id. Safe to repeat. */
+    /** Returns how many lines it changed: those still waiting under that request id. Safe to repeat. */
     async end(tenantId: string, batchId: string, ends: readonly LineEnd[]): Promise<number> {
       const writes = ends.map((end) => toUpdate(tenantId, batchId, end));
       if (writes.length === 0) return 0;
@@ -116,11 +113,11 @@ function createLineWork(batchLines: Model<BatchLineRow>) {
       return modifiedCount;
     },
 
-    /** Ends every waiting line, except those with the given numbers. Returns their number. */
+    /** Returns the number of ended lines; `except` has line numbers. */
     endWaiting: (tenantId: string, batchId: string, except: readonly number[], error: ErrorDetail): Promise<number> =>
       endWaitingLines(batchLines, tenantId, batchId, except, error),
 
-    /** Gives a waiting line another request id for its next try. False: it has another id than `last` has, or has ended. */
+    /** Gives a waiting line a request id for its next try. False: its id is not that of `line`, or it has ended. */
     renumber: (tenantId: string, batchId: string, line: WaitingLine, next: NextTry): Promise<boolean> =>
       renumberLine(batchLines, tenantId, batchId, line, next),
 
@@ -152,7 +149,7 @@ async function closeBatch(
   tenantId: string,
   batchId: string,
 ): Promise<void> {
-  // Lines that failed in an outage are kept for an administrator to have them tried again, until here.
+  // Lines that failed in an outage are kept until here, for an administrator to retry.
   await batchLines.updateMany(
     { tenantId, batchId, failedAt: { $exists: true } },
     { $unset: { requestJson: 1, failedAt: 1, failedCode: 1 } },
@@ -166,22 +163,22 @@ export function createBatchWorkRepository(connection: Connection) {
   return {
     ...createLineWork(batchLines),
 
-    /** Batches of a shard that have not ended, or whose end has not been published, oldest first. */
+    /** Includes ended batches whose end has not been published; oldest first. */
     open: (shard: number): Promise<BatchRow[]> =>
       batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
 
-    /** Writes the progress that the tenant sees, unless the batch has ended. Safe to repeat. */
+    /** Leaves an ended batch as it is. Safe to repeat. */
     async recordProgress(tenantId: string, batchId: string, state: BatchProgress): Promise<void> {
       const open = { _id: batchId, tenantId, status: { $in: ['in_progress', 'cancelling'] } } as const;
       await batches.updateOne(open, { $set: state });
     },
 
-    /** The row's `reopened`, for `finish`. To be read before the counts by which the end is decided. */
+    /** For `finish`; read it before the counts that decide the end. */
     async reopened(tenantId: string, batchId: string): Promise<number | null> {
       return (await batches.findOne({ _id: batchId, tenantId }, { reopened: 1 }).lean())?.reopened ?? null;
     },
 
-    /** Ends the batch; it stays open until `close`. False: a line was set waiting again, or its status has changed since. */
+    /** The batch stays open until `close`. False: a line was set waiting again, or the status has changed. */
     finish: (
       tenantId: string,
       batchId: string,
@@ -189,13 +186,10 @@ export function createBatchWorkRepository(connection: Connection) {
       end: BatchCounts & BatchEnd,
     ): Promise<boolean> => finishBatch(batches, tenantId, batchId, from, end),
 
-    /** Closes an ended batch once the event of its end is published: its leader has no more work with it. Safe to repeat. */
+    /** Called once the event of the end is published: the leader has no more work with it. Safe to repeat. */
     close: (tenantId: string, batchId: string): Promise<void> => closeBatch(batchLines, batches, tenantId, batchId),
 
-    /**
-     * Deletes a batch of which nobody was given the id, and its lines. It stays if it is not in `status` any more, or if a line
-     * of it was sent. `now`: milliseconds since the epoch.
-     */
+    /** Deletes a batch whose id nobody was given, and its lines; not if its `status` has changed or a line was sent. */
     async removeUnstarted(tenantId: string, batchId: string, status: BatchStatus, now: number): Promise<void> {
       const { modifiedCount } = await batches.updateOne(
         { _id: batchId, tenantId, status, startedAt: { $exists: false } },

@@ -8,7 +8,7 @@ import { batchLineModel } from './batch-lines.ts';
 import { batchModel } from './batch-repository.ts';
 import type { BatchLineRow } from './batch-lines.ts';
 
-/** A line of a batch that runs, given up in an outage: without text and without a charge. */
+/** An outage failed it, without text and without a charge; its batch still runs. */
 export interface FailedLine {
   kind: 'batch';
   requestId: string;
@@ -24,7 +24,6 @@ export interface FailedLine {
 
 export type FailedLines = ReturnType<typeof createFailedLines>;
 
-/** Where a page ends. */
 type LinePosition = Pick<FailedLine, 'failedAt' | 'requestId'>;
 
 function toQuery({ requestIds, shard, tenantId, code, kind, from = 0, before }: FailedFilter) {
@@ -65,12 +64,12 @@ async function reopenLine(
 ): Promise<boolean> {
   const { tenantId, requestId, batchId, failedAt } = line;
   const failed = { tenantId, batchId, requestId, failedAt, state: 'failed', requestJson: { $exists: true } } as const;
-  // The result of the last try stays with the line, which no result shows while it waits.
+  // The last try's result stays with the line; no result shows it while the line waits.
   const again = newId('req');
   const waiting = { state: 'waiting', requestId: again } as const;
   const { modifiedCount } = await lines.updateOne(failed, { $set: waiting, $unset: { failedAt: 1 } });
   if (modifiedCount === 0) return false;
-  // Whoever ends the batch has either seen that the line waits, or finds that it is not to end yet.
+  // The batch's end either sees that the line waits, or is refused.
   const running = { _id: batchId, tenantId, status: 'in_progress' } as const;
   if ((await batches.updateOne(running, { $inc: { reopened: 1 } })).matchedCount === 1) return true;
   // The batch has ended meanwhile, with this line as it was.
@@ -79,18 +78,18 @@ async function reopenLine(
   return false;
 }
 
-/** Lines that may be tried once more (docs/spec.md#replay). */
+/** These may be tried once more (docs/spec.md#replay). */
 export function createFailedLines(connection: Connection) {
   const batches = batchModel(connection);
   const lines = batchLineModel(connection);
 
   return {
-    /** Its batch, with the key whose limits it takes from; undefined: the batch has ended. */
+    /** Its key's limits count the try; undefined: the batch has ended. */
     batchOf: async ({ tenantId, batchId }: FailedLine) =>
       (await batches.findOne({ _id: batchId, tenantId, status: 'in_progress' }, { keyId: 1, createdAt: 1 }).lean()) ??
       undefined,
 
-    /** In the order of their failures, from behind `after`. */
+    /** In the order of failure, after `after`. */
     async list(
       filter: FailedFilter,
       { after, limit }: { after: LinePosition | undefined; limit: number },
@@ -106,7 +105,7 @@ export function createFailedLines(connection: Connection) {
 
     count: (filter: FailedFilter): Promise<number> => lines.countDocuments(toQuery(filter)),
 
-    /** Has the line wait again, for one more try. False: somebody else has, or its batch has ended. */
+    /** False: another call has reopened the line, or its batch has ended. */
     reopen: (line: FailedLine): Promise<boolean> => reopenLine(lines, batches, line),
   };
 }

@@ -9,8 +9,8 @@ import { complianceJobModel, OPEN } from './compliance-job-repository.ts';
 import type { ComplianceJobRow, ExportArchive } from './compliance-job-repository.ts';
 
 /**
- * Exports and deletions as the workers that run them see them. A worker claims a job for a limited time and renews the
- * claim while it works. Writes of a worker whose job another one has claimed since are refused, with false.
+ * The workers' side of exports and deletions. A worker claims a job for a limited time and renews the claim while it
+ * works. Writes under an outdated claim are refused with false.
  */
 export type ComplianceWorkRepository = ReturnType<typeof createComplianceWorkRepository>;
 
@@ -41,7 +41,7 @@ async function dueJobs(jobs: Model<ComplianceJobRow>, now: number, limit: number
   const [open, unpublished] = await Promise.all([
     jobs.aggregate<{ _id: { tenantId: string }; jobId: string }>([
       { $match: { status: OPEN, claimedUntil: { $lte: now } } },
-      // A job whose worker died still has its tenant's turn, so no other job of the tenant can run before it.
+      // A dead worker's job keeps its tenant's turn, so no other job of the tenant can run first.
       { $sort: { turn: -1, createdAt: 1, _id: 1 } },
       { $group: { _id: { tenantId: '$tenantId', kind: '$kind' }, jobId: { $first: '$_id' } } },
       { $limit: limit },
@@ -54,13 +54,9 @@ async function dueJobs(jobs: Model<ComplianceJobRow>, now: number, limit: number
   ];
 }
 
-/** Finds jobs that may be claimed, and claims them. */
 function createJobClaims(jobs: Model<ComplianceJobRow>, claims: ReturnType<typeof createClaims<ComplianceJobRow>>) {
   return {
-    /**
-     * Claims a job until `until`. Undefined: another worker has it, it has ended, its time has not come, or another job of its
-     * tenant and kind is running.
-     */
+    /** Undefined: claimed, ended, not due, or the tenant's turn is with another job of the kind. */
     async claim({ tenantId, jobId }: ComplianceJob, now: number, until: number): Promise<ComplianceJobRow | undefined> {
       try {
         return await claims.claim(
@@ -74,10 +70,7 @@ function createJobClaims(jobs: Model<ComplianceJobRow>, claims: ReturnType<typeo
       }
     },
 
-    /**
-     * The other deletions of entities of the tenant that wait, or whose worker has died, claimed as well: they go with the one
-     * that has the turn, and all of them pause at the same time. Empty for any other job.
-     */
+    /** Also claims the tenant's other waiting entity deletions: they share its turn, and pause together. */
     claimBeside: (job: ComplianceJobRow, now: number, until: number): Promise<ComplianceJobRow[]> =>
       claimBeside(claims, job, now, until),
 
@@ -91,10 +84,7 @@ function createJobClaims(jobs: Model<ComplianceJobRow>, claims: ReturnType<typeo
       return row === null ? undefined : { tenantId, jobId: row._id };
     },
 
-    /**
-     * What to queue: one job of each tenant and kind that may be claimed, and the jobs whose webhook event has not been
-     * published. At most `limit` of either.
-     */
+    /** At most `limit` each: a claimable job per tenant and kind, and jobs with an unpublished event. */
     due: (now: number, limit: number): Promise<ComplianceJob[]> => dueJobs(jobs, now, limit),
   };
 }
@@ -103,27 +93,26 @@ export function createComplianceWorkRepository(connection: Connection) {
   const jobs = complianceJobModel(connection);
   const claims = createClaims(jobs);
   const change = (job: ClaimedRow, update: object) => claims.write(job, update, { status: 'in_progress' });
-  /** An ended job gives its place and its turn back. */
+  /** Gives place and turn back. */
   const end = (job: ClaimedRow, $set: object, unset: object = {}) =>
     change(job, { $set, $unset: { turn: 1, sole: 1, ...unset } });
 
   return {
     ...createJobClaims(jobs, claims),
 
-    /** Extends the claim. */
     renew: (job: ClaimedRow, until: number): Promise<boolean> => change(job, { $set: { claimedUntil: until } }),
 
-    /** Gives the claim up. Nobody claims the job before `until`; other jobs of its tenant may run at once. */
+    /** No worker claims the job before `until`; other jobs of its tenant may run at once. */
     release: (job: ClaimedRow, until: number): Promise<boolean> =>
       change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
 
-    /** The same may be asked for again from now on, although the job still runs. */
+    /** The tenant may ask for the same again while the job still runs. */
     giveUpPlace: (job: ClaimedRow): Promise<boolean> => change(job, { $unset: { sole: 1 } }),
 
     completeExport: (job: ClaimedRow, archive: ExportArchive, now: number): Promise<boolean> =>
       end(job, { status: 'completed', completedAt: now, unpublished: true, archive }),
 
-    /** Removes the entity's id from the job: its pseudonym is all that stays. */
+    /** Replaces the entity's id by its pseudonym. */
     completeDeletion(job: ClaimedRow, reason: string | undefined, now: number): Promise<boolean> {
       const said = reason === undefined ? {} : { reason };
       return end(job, { status: 'completed', completedAt: now, unpublished: true, ...said }, { entityId: 1 });
@@ -132,14 +121,13 @@ export function createComplianceWorkRepository(connection: Connection) {
     fail: (job: ClaimedRow, error: string, now: number): Promise<boolean> =>
       end(job, { status: 'failed', completedAt: now, error }),
 
-    /** Adds what a pass of a deletion has found to the job's report. */
     async addToReport(job: ClaimedRow, found: DeletionReport): Promise<void> {
       const counts = Object.entries(found).filter(([, count]) => count > 0);
       if (counts.length === 0) return;
       await change(job, { $inc: Object.fromEntries(counts.map(([store, count]) => [`report.${store}`, count])) });
     },
 
-    /** The job, if it has completed and its webhook event has not been published. */
+    /** Undefined: not completed, or its event is published. */
     async findUnpublished({ tenantId, jobId }: ComplianceJob): Promise<ComplianceJobRow | undefined> {
       return (await jobs.findOne({ _id: jobId, tenantId, unpublished: true }).lean()) ?? undefined;
     },

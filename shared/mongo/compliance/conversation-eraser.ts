@@ -21,7 +21,7 @@ import { webhookModel } from '../webhooks/webhook-repository.ts';
 import { complianceJobModel } from './compliance-job-repository.ts';
 import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
 
-/** Takes conversations out of MongoDB. Each call can be repeated and returns what it has found. */
+/** Each call can be repeated and returns what it found. */
 export type ConversationEraser = ReturnType<typeof createConversationEraser>;
 
 function filterOf(subject: ComplianceSubject) {
@@ -29,10 +29,9 @@ function filterOf(subject: ComplianceSubject) {
   return { ...inSpace(subject), ...(entityId === undefined ? {} : { entityId }) };
 }
 
-/** Of a line that may be large. */
 const LINE_FIELDS = { tenantId: 1, state: 1, entityId: 1, customId: 1 } as const;
 
-/** Of an entity whose texts may be large. */
+/** Leaves out an entity's large texts. */
 const ENTITY_FIELDS = {
   ...({ mode: 1, entityId: 1, subject: 1, grade: 1, name: 1, metadataJson: 1 } as const),
   ...({ deletedAt: 1, 'messages.requestId': 1 } as const),
@@ -65,7 +64,7 @@ function withoutContent(
   };
 }
 
-/** Erases the rest of a closed tenant but money, its audit log, and what it has of exports and deletions to run. */
+/** Keeps money, the audit log, and running exports and deletions of a closed tenant. */
 async function eraseAccount(connection: Connection, tenantId: string): Promise<void> {
   const [own, id] = [{ tenantId }, { _id: 1 } as const];
   await Promise.all([
@@ -85,7 +84,6 @@ async function eraseAccount(connection: Connection, tenantId: string): Promise<v
   ]);
 }
 
-/** Erases until no line matches the filter. */
 async function eraseLines(
   batchLines: ReturnType<typeof batchLineModel>,
   filter: LineFilter,
@@ -137,7 +135,7 @@ export function createConversationEraser(connection: Connection) {
   return {
     account: (tenantId: string): Promise<void> => eraseAccount(connection, tenantId),
 
-    /** Entities with their history, and tombstones, which name the entity as well. */
+    /** With their history, and tombstones, which name the entity as well. */
     async entities(subject: ComplianceSubject): Promise<DeletionReport> {
       const found = { entity: 0, history: 0 };
       await deleteInPages(entities, filterOf(subject), ENTITY_FIELDS, async (page) => {
@@ -149,7 +147,7 @@ export function createConversationEraser(connection: Connection) {
       return found;
     },
 
-    /** Requests with a stored answer, or of a batch's line, erased or not; some at a time. */
+    /** Requests with a stored answer or a batch's line, erased or not; some at a time. */
     async *requests(subject: ComplianceSubject, names: Pseudonyms): AsyncIterable<KnownRequest[]> {
       for await (const page of pagesOf(answers, filterOf(subject), { idempotencyName: 1 }))
         yield page.map(({ _id, idempotencyName: name }) => ({ requestId: _id, name }));
@@ -160,8 +158,8 @@ export function createConversationEraser(connection: Connection) {
     },
 
     /**
-     * Stored answers, and the intents of requests, which Redis has as well: of requests that were accepted up to a place in
-     * the order. A later one is not deleted, and without its intent it would not survive a Redis that loses it.
+     * Deletes stored answers, and intents, which Redis has as well, up to a place in the order of acceptance. A later
+     * request is not deleted, and needs its intent in case Redis loses it.
      */
     async answers(subject: ComplianceSubject, upToSeq: number): Promise<DeletionReport> {
       const upTo = Math.floor(timeOfSeq(upToSeq));
@@ -169,12 +167,12 @@ export function createConversationEraser(connection: Connection) {
         { acceptedAt: { $lte: upTo } },
         { 'fields.acceptedAt': { $not: { $gt: `${upTo}` } } },
       ];
-      // The requests have been ended and counted (workers/compliance/erase-requests.ts).
+      // Erased requests have been ended and counted (workers/compliance/erase-requests.ts).
       await deleteInPages(intents, { ...filterOf(subject), ...ofIntents }, { _id: 1 });
       return { answers: await deleteInPages(answers, { ...filterOf(subject), ...ofAnswers }, { _id: 1 }) };
     },
 
-    /** Lines of batches: what has not run does not run any more, and of what has, nothing is shown. */
+    /** Lines that have not run will not run; results of the others are hidden. */
     async batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport> {
       return { batches: await eraseBatches(batchLines, subject, names) };
     },

@@ -13,14 +13,14 @@ import type { ComplianceJobRow } from './compliance-job-repository.ts';
 import { deleteInPages, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
 import { exportChunkModel } from './export-archive-repository.ts';
 
-/** Takes away what was made of an entity's data: answers that are given again, events, exports. Safe to repeat. */
+/** Erases answers that are given again, events and exports. Safe to repeat. */
 export type CopyEraser = ReturnType<typeof createCopyEraser>;
 
-/** Of a whole tenant only what is about conversations goes: a key or a checkout must not be made twice. */
+/** For a whole tenant, only what is about conversations goes: a key or a checkout must not be made twice. */
 const ABOUT_CONVERSATIONS = /\/(batches|compliance\/exports)\//;
 const CHAT_EVENTS = /^(chat|batch|entity|moderation)\./;
 const EXPORT_ERROR = 'The entity was deleted before the export was complete.';
-/** A running export of the tenant begins again after the deletion has got on. */
+/** The tenant's running export starts again this long after, when the deletion has got on. */
 const AGAIN_AFTER_MS = 10_000;
 
 type ExportFilter = ReturnType<typeof inSpace> & Pick<ComplianceJobRow, 'kind' | 'scope'> & { entityHash?: string };
@@ -34,7 +34,7 @@ function ownAnswer({ bodyJson = 'null' }: IdempotencyRow, hide: (text: string) =
   return JSON.stringify({ ...body, entity_id: null, ...reason });
 }
 
-/** One that has ended loses its archive; of one that has not, what was written before it was taken away. */
+/** An ended export loses its archive, another one what it had written. */
 async function removeArchive(
   jobs: ReturnType<typeof complianceJobModel>,
   exportChunks: ReturnType<typeof exportChunkModel>,
@@ -48,7 +48,7 @@ async function removeArchive(
   return hasArchive || deletedCount > 0;
 }
 
-/** The rows are not found by the entity's id any more afterwards. */
+/** The entity's id finds no rows afterwards. */
 async function hideNames(
   jobs: ReturnType<typeof complianceJobModel>,
   filter: QueryFilter<ComplianceJobRow>,
@@ -65,10 +65,7 @@ async function hideNames(
   }
 }
 
-/**
- * Archives in which the subject may be. An export of the entity fails if it has not ended; one of the tenant that is
- * being made is made again.
- */
+/** Erases archives that may have the subject. An open export of the entity fails; one of the tenant starts again. */
 function createExportEraser(connection: Connection) {
   const jobs = complianceJobModel(connection);
   const exportChunks = exportChunkModel(connection);
@@ -100,14 +97,14 @@ function createExportEraser(connection: Connection) {
     );
     const named = { entityId: entityId ?? { $exists: true } };
     await hideNames(jobs, { ...ofEntity, ...named }, names);
-    // A deletion that failed before needs its entity's id no more.
+    // A failed deletion needs its entity's id no more.
     await hideNames(jobs, { ...space, kind: 'deletion', status: 'failed', ...named }, names);
     const erased = entityId === undefined ? ofEntities : { ...ofEntities, entityHash: names.of(tenantId, entityId) };
     return { exports: (await removeArchives(ofTenant)) + (await removeArchives(erased)) };
   };
 }
 
-/** Deletes how a tenant's requests ended; no row names an entity. */
+/** Deletes the rows of a tenant's ended requests; no row names an entity. */
 function createRequestLogEraser(connection: Connection) {
   return async (subject: ComplianceSubject): Promise<DeletionReport> => {
     if (subject.entityId !== undefined) return {};
@@ -123,7 +120,7 @@ export function createCopyEraser(connection: Connection) {
   const webhookDeliveries = webhookDeliveryModel(connection);
 
   return {
-    /** `hide` makes of a text one that names the entity no more. */
+    /** `hide` removes the entity's name from a text. */
     async idempotency(subject: ComplianceSubject, hide: (text: string) => string): Promise<DeletionReport> {
       const { tenantId, entityId } = subject;
       const about =
@@ -144,7 +141,6 @@ export function createCopyEraser(connection: Connection) {
       return { idempotency_records: deleted + rewritten };
     },
 
-    /** Events with their deliveries. */
     async webhooks(subject: ComplianceSubject): Promise<DeletionReport> {
       const { tenantId, entityId } = subject;
       const about =

@@ -4,10 +4,10 @@ import type { SearchedSpace } from '../../contracts/space.ts';
 import { filterOf, inSpace } from '../collection.ts';
 import type { RowFilter } from '../collection.ts';
 
-/** How many rows one call takes: a call must end within the connection's time limit. */
+/** So many rows fit into a call's time limit. */
 export const ERASE_AT_ONCE = 200;
 
-/** The named fields, or all, of all rows that match, in the order of their ids; rows of a page may be changed meanwhile. */
+/** In the order of ids; rows of a page may be changed meanwhile. No `fields`: all. */
 export async function* pagesOf<Row extends { _id: string }>(
   rows: Model<Row>,
   filter: RowFilter<Row>,
@@ -24,9 +24,8 @@ export async function* pagesOf<Row extends { _id: string }>(
 }
 
 /**
- * Deletes all rows that match, page by page; `visit` sees the named fields of each page before it is deleted: rows may
- * be large, and many of them more than a process holds. Safe to repeat: what was visited and not deleted is visited
- * again. Returns how many were deleted.
+ * Deletes matching rows page by page; `visit` sees the named fields first: all rows may exceed memory. Safe to repeat:
+ * rows that were visited but not deleted are visited again. Returns the number of deleted rows.
  */
 export async function deleteInPages<Row>(
   rows: Model<Row>,
@@ -45,7 +44,7 @@ export async function deleteInPages<Row>(
   }
 }
 
-/** The entities that rows of a space name, each once, by an index on tenant, the fields of `more`, and entity. */
+/** Each once, by an index on tenant, the fields of `more`, and entity. */
 export async function* entitiesIn<Row>(
   rows: Model<Row>,
   space: SearchedSpace,

@@ -3,29 +3,29 @@ import type { Connection } from 'mongoose';
 import type { SearchedSpace, Space } from '../../contracts/space.ts';
 import { collection } from '../collection.ts';
 
-/** Requests that were accepted up to `seq` may not be stored under the entity's id any more. */
+/** Requests accepted up to `seq` may no longer be stored under the entity's id. */
 export interface ErasureRow {
-  /** Tenant and pseudonym, or tenant and `*` for all of its entities; with the mode where it is of one alone. */
+  /** Tenant and pseudonym, or tenant and `*` for all its entities; with the mode if it concerns one. */
   _id: string;
   tenantId: string;
   seq: number;
-  /** MongoDB deletes it then: whoever could still want to store something has long ended. */
+  /** By then, any process that could still store something has ended. */
   expiresAt: Date;
 }
 
 export const erasureModel = collection<ErasureRow>('erasures', [[{ expiresAt: 1 }, { expireAfterSeconds: 0 }]]);
 
-/** Marks of deletions: what was accepted before one may store nothing under the entity's id after it. */
+/** Requests accepted before a mark may store nothing under the entity's id after it. */
 export type ErasureRepository = ReturnType<typeof createErasureRepository>;
 
-/** A settlement may be said again for as long as its worker lives (recover-lost.ts). */
+/** A settlement may be repeated for as long as its worker lives (recover-lost.ts). */
 const KEPT_MS = 30 * 24 * 3_600_000;
 
 function erasureId({ tenantId, mode }: SearchedSpace, pseudonym: string | undefined): string {
   return `${tenantId} ${pseudonym ?? '*'}${mode === 'any' ? '' : ` ${mode}`}`;
 }
 
-/** The marks by which an entity of this space may have been erased. */
+/** Any of these marks may have erased an entity of the space. */
 export function erasureIdsOf({ tenantId, mode }: Space, pseudonym: string | undefined): string[] {
   const modes = ['any', mode] as const;
   return modes.flatMap((one) => [
@@ -60,7 +60,7 @@ export function createErasureRepository(connection: Connection) {
       );
     },
 
-    /** The latest place in the order of acceptance up to which the entity, or all of the space's, was erased; 0: none. */
+    /** The latest place in the order of acceptance that a mark of the entity or the space has; 0: none. */
     async latest(space: Space, pseudonym: string | undefined): Promise<number> {
       const found = await latestOf(erasureIdsOf(space, pseudonym));
       return Math.max(0, ...found.values());

@@ -6,14 +6,13 @@ import type { ClaimedRow } from '../collection.ts';
 import { complianceJobModel } from './compliance-job-repository.ts';
 import type { ComplianceJobRow, ExportArchive } from './compliance-job-repository.ts';
 
-/** A piece of an archive; `_id` names export, claim and number. */
+/** `_id` names export, claim and number. */
 export interface ExportChunkRow {
   _id: string;
   tenantId: string;
   exportId: string;
   claim: number;
   data: Buffer;
-  /** MongoDB deletes it then. */
   expiresAt: Date;
 }
 
@@ -22,19 +21,19 @@ export const exportChunkModel = collection<ExportChunkRow>('compliance_export_ch
   [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
-/** Whose archive: `claim` names the run that wrote it. */
+/** `claim` names the run that wrote the archive. */
 export type ArchiveName = ClaimedRow;
 
-/** Archives of exports in pieces: workers write them and ingresses read them, and the two share no disk. */
+/** Stores archives in pieces: workers write and ingresses read them, and share no disk. */
 export type ExportArchiveRepository = ReturnType<typeof createExportArchiveRepository>;
 
-/** Far below the 16 MB of a document, and what a process holds of an archive at a time. */
+/** Far below a document's 16 MB; a process holds this much of an archive at a time. */
 export const CHUNK_BYTES = 512 * 1024;
 
 /** docs/spec.md#compliance. */
 export const ARCHIVE_KEPT_MS = 7 * 24 * 3_600_000;
 
-/** Archives of a tenant and mode that are kept, the latest ones: each of the whole tenant is as large as all it has. */
+/** The latest of a tenant and mode: a whole tenant's archive is as large as all it has. */
 export const ARCHIVES_KEPT: Readonly<Record<ComplianceScope, number>> = { tenant: 5, entity: 1_000 };
 
 export function archiveNameOf({ _id, tenantId }: ClaimedRow, { claim }: ExportArchive): ArchiveName {
@@ -51,7 +50,7 @@ async function endOlder(
   const latestFirst = jobs.find(kept, { _id: 1 }).sort({ completedAt: -1, _id: -1 });
   const older = (await latestFirst.skip(ARCHIVES_KEPT[scope]).lean()).map(({ _id }) => _id);
   if (older.length === 0) return;
-  // First the pieces: while the job's time is not over, the next export finds it again.
+  // Pieces go first: until the job's time is over, the next export finds it again.
   await chunks.deleteMany({ tenantId, exportId: { $in: older } });
   await jobs.updateMany({ _id: { $in: older }, tenantId }, { $set: { 'archive.expiresAt': now } });
 }
@@ -71,7 +70,7 @@ export function createExportArchiveRepository(connection: Connection) {
       );
     },
 
-    /** Undefined: it is not there any more. */
+    /** Undefined: deleted. */
     async read(name: ArchiveName, number: number): Promise<Buffer | undefined> {
       const { tenantId } = name;
       const row = await chunks.findOne({ _id: idOf(name, number), tenantId }, { data: 1 }).lean();
@@ -81,17 +80,15 @@ export function createExportArchiveRepository(connection: Connection) {
       return Buffer.isBuffer(data) ? data : (data as { buffer: Buffer }).buffer;
     },
 
-    /** Takes away what runs before this one have left. */
     async removeOlder({ _id: exportId, tenantId, claim }: ArchiveName): Promise<void> {
       await chunks.deleteMany({ tenantId, exportId, claim: { $lt: claim } });
     },
 
-    /** Takes away what this run has written. */
     async remove({ _id: exportId, tenantId, claim }: ArchiveName): Promise<void> {
       await chunks.deleteMany({ tenantId, exportId, claim });
     },
 
-    /** Ends the time of archives of this job's space and scope, but of the latest ARCHIVES_KEPT. Safe to repeat. */
+    /** Expires this job's space and scope's archives but the latest ARCHIVES_KEPT. Safe to repeat. */
     keepLatest: (job: ComplianceJobRow, now: number): Promise<void> => endOlder(jobs, chunks, job, now),
   };
 }

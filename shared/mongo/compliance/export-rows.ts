@@ -34,10 +34,9 @@ import { webhookModel } from '../webhooks/webhook-repository.ts';
 import { complianceJobModel } from './compliance-job-repository.ts';
 import type { ComplianceJobRow } from './compliance-job-repository.ts';
 
-/** Rows as they are stored, a few at a time, as they are when they are read. Who writes them out chooses the fields. */
+/** Rows as they are when read, a few at a time; the writer chooses the fields. */
 export type ExportRows = ReturnType<typeof createExportRows>;
 
-/** An export is of one mode. */
 export type ExportSubject = Space & ComplianceSubject;
 
 /** Some rows have megabytes. */
@@ -64,7 +63,7 @@ export function createExportRows(connection: Connection, subject: ExportSubject)
   const tenantItself = { _id: tenantId };
 
   return {
-    /** Rows that belong to the tenant and to no entity: empty for an entity. */
+    /** Empty for an entity: these rows belong to none. */
     tenant: {
       tenants: () => (isLive ? read(tenantModel(connection), tenantItself) : none()),
       accounts: () => (isLive ? read(accountModel(connection), tenantItself) : none()),
@@ -81,14 +80,13 @@ export function createExportRows(connection: Connection, subject: ExportSubject)
     entities: (): AsyncIterable<EntityRow> =>
       read(entityModel(connection), { ...ofEntity, deletedAt: { $exists: false } }),
     answers: (): AsyncIterable<AnswerRow> => read(answerModel(connection), ofEntity),
-    /** Those that may be run again. */
+    /** Those that may run again. */
     failedRequests: (): AsyncIterable<RequestIntentRow> =>
       read(requestIntentModel(connection), { ...ofEntity, failedAt: { $exists: true } }),
     batchLines: (): AsyncIterable<BatchLineRow> => read(batchLineModel(connection), ofEntity),
     idempotency: (): AsyncIterable<IdempotencyRow> => read(idempotencyModel(connection), ofEntity),
     webhookEvents: (): AsyncIterable<WebhookEventRow> => read(webhookEventModel(connection), ofEntity),
     ledger: (): AsyncIterable<LedgerRow> => read(ledgerModel(connection), ofEntity, byTime),
-    /** Sums by day. */
     usage: (): AsyncIterable<UsageRollUpRow> =>
       read(usageRollUpModel(connection), { ...ofEntity, width: '1d', scope: 'entity' }),
     audit: (): AsyncIterable<AuditRow> => read(auditModel(connection), { ...ofTenant, ...acts }, byTime),

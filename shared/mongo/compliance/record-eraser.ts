@@ -13,15 +13,14 @@ import type { AuditRow } from '../tenants/audit-repository.ts';
 import { entitiesIn, ERASE_AT_ONCE } from './erase-pages.ts';
 
 /**
- * Puts pseudonyms in the place of entities where rows have to stay: money, sums and the audit log. Each call can be
- * repeated and returns how many rows it has changed.
+ * Replaces entities by pseudonyms where rows have to stay: money, sums and the audit log. Each call can be repeated and
+ * returns the number of changed rows.
  */
 export type RecordEraser = ReturnType<typeof createRecordEraser>;
 
 // Object.keys forgets that the names are those of the record.
 const WIDTHS = Object.keys(BUCKET_MS) as BucketWidth[];
 
-/** Adds a sum to that of the pseudonym. */
 function toMove(row: UsageRollUpRow, pseudonym: string) {
   const { tenantId, width, startMs, expiresAt } = row;
   const dimensions = Object.fromEntries(ROLL_UP_DIMENSIONS.map((name) => [name, row[name]])) as Pick<
@@ -41,7 +40,7 @@ function toMove(row: UsageRollUpRow, pseudonym: string) {
   };
 }
 
-/** The subject's entity, or all of a tenant that have no pseudonym yet. */
+/** For a tenant, those without a pseudonym yet. */
 async function* entitiesOf<Row>(
   names: Pseudonyms,
   rows: Model<Row>,
@@ -53,7 +52,7 @@ async function* entitiesOf<Row>(
   else for await (const one of entitiesIn(rows, subject, more)) if (!names.isOne(tenantId, one)) yield one;
 }
 
-/** The line as it may stay; undefined: it names none of the entities. */
+/** Undefined: the line names none of the entities. */
 function withoutEntity(
   names: Pseudonyms,
   row: AuditRow,
@@ -88,7 +87,7 @@ async function hideInLedger(
   }
 }
 
-/** The entity is part of a sum's id, so a sum moves: what settlement adds meanwhile makes the transaction run again. */
+/** A sum's id has the entity, so the sum moves: a settlement meanwhile makes the transaction run again. */
 function moveSums(
   connection: Connection,
   usageRollUps: ReturnType<typeof usageRollUpModel>,
@@ -99,7 +98,7 @@ function moveSums(
   return connection.transaction(async (session) => {
     const page = await usageRollUps
       .find({ ...inSpace(subject), width: { $in: WIDTHS }, scope: 'entity', entityId }, null, { session })
-      // Days go last: by them a deletion of a tenant that begins again finds the entity.
+      // Days go last: a tenant's deletion that begins again finds the entity by them.
       .sort({ width: -1 })
       .limit(ERASE_AT_ONCE)
       .lean();
@@ -139,7 +138,7 @@ export function createRecordEraser(connection: Connection, names: Pseudonyms) {
       return { usage_rollups: found };
     },
 
-    /** The one change that a line of the audit log ever sees (docs/decisions/0014-retention-and-erasure.md). */
+    /** A line of the audit log changes only here (docs/decisions/0014-retention-and-erasure.md). */
     async audit(subject: ComplianceSubject): Promise<DeletionReport> {
       const { tenantId, entityId } = subject;
       let found = 0;

@@ -10,10 +10,10 @@ import { NOT_DELETED, entityModel } from './entity-repository.ts';
 import type { EntityRow, StoredMessage } from './entity-repository.ts';
 import { bytesOf, createEntityRoom } from './entity-room.ts';
 
-/** One stored exchange: what the caller submitted and the answer, kept or dropped as one. */
+/** One stored exchange, question and answer, is kept or dropped as a whole. */
 interface TurnClaim {
   requestId: string;
-  /** When the delivery claimed the request: an earlier one cannot replace what a later one has stored. */
+  /** An earlier delivery cannot replace what a later one has stored. */
   claimedAt: number;
 }
 
@@ -24,7 +24,7 @@ export interface Turn extends TurnClaim {
 }
 
 export interface StoredEntity {
-  /** The id of the row, not of the entity: an entity that is deleted and made again has another one. */
+  /** The row's id, not the entity's: an entity that is deleted and made again has another one. */
   rowId: string;
   subject?: string;
   grade?: string;
@@ -32,14 +32,14 @@ export interface StoredEntity {
 }
 
 interface SaveTurnOptions {
-  /** Whether an unknown entity is made. */
+  /** Makes an unknown entity. */
   create: boolean;
   now: number;
-  /** The row that `find` returned: the turn is stored in no other row. */
+  /** From `find`: the turn is stored in no other row. */
   rowId?: string | undefined;
 }
 
-/** Every call takes the space first and puts it into its filter. Plain objects only: no document leaves this file. */
+/** Every call takes the space first and puts it into its filter. No document leaves this file. */
 export type ConversationRepository = ReturnType<typeof createConversationRepository>;
 
 function toStored(turn: Turn): StoredMessage[] {
@@ -49,12 +49,12 @@ function toStored(turn: Turn): StoredMessage[] {
   );
 }
 
-/** Puts the turn behind a history that has nothing of its place or a later one: nearly every turn comes in order. */
+/** Only behind a history that has nothing of its place or later: nearly every turn comes in order. */
 function appendTurn(turn: Turn) {
   return { $push: { messages: { $each: toStored(turn), $slice: -HISTORY_MESSAGES_MAX } } };
 }
 
-/** History without the turn's own earlier copy, split around its place in the order of acceptance. */
+/** Drops the turn's own earlier copy and splits the history around its place in the order of acceptance. */
 function replaceTurn(turn: Turn) {
   const stored = (...conditions: object[]) => ({
     $filter: { input: { $ifNull: ['$messages', []] }, as: 'message', cond: { $and: conditions } },
@@ -62,7 +62,7 @@ function replaceTurn(turn: Turn) {
   const isOther = { $ne: ['$$message.requestId', turn.requestId] };
   const isMine = { $eq: ['$$message.requestId', turn.requestId] };
   const ofLaterDelivery = stored(isMine, { $gt: ['$$message.attempt', turn.claimedAt] });
-  // `$literal`: a message may begin with a dollar sign, which a pipeline would read as a field.
+  // `$literal`: a pipeline would read a message that begins with a dollar sign as a field.
   const mine = { $cond: [{ $eq: [ofLaterDelivery, []] }, { $literal: toStored(turn) }, ofLaterDelivery] };
   const ordered = {
     $concatArrays: [
@@ -74,10 +74,7 @@ function replaceTurn(turn: Turn) {
   return { $slice: [ordered, -HISTORY_MESSAGES_MAX] };
 }
 
-/**
- * Deletes what this delivery or an earlier one has stored of a request; what a later one has stored stays. Safe
- * to repeat.
- */
+/** Deletes what this or an earlier delivery stored of a request; a later one's stays. Safe to repeat. */
 async function deleteTurn(
   entities: Model<EntityRow>,
   space: Space,
@@ -90,7 +87,7 @@ async function deleteTurn(
   );
 }
 
-/** Makes an unknown entity, or one of the tombstone of a deletion that came before the request. */
+/** Revives the tombstone of a deletion only if that came before the request. */
 async function makeEntity(
   entities: ReturnType<typeof entityModel>,
   room: ReturnType<typeof createEntityRoom>,
@@ -107,7 +104,7 @@ async function makeEntity(
       return;
     }
   } catch (error) {
-    // Two first requests of one entity at once: the other one made it.
+    // Another first request of the entity made it.
     if (!isDuplicateKey(error)) throw error;
   }
   const { modifiedCount } = await entities.updateOne(
@@ -117,7 +114,7 @@ async function makeEntity(
   if (modifiedCount === 1) await room.note(space, { entities: 1, bytes: bytesOf({ entityId }) });
 }
 
-/** Stores a turn of an entity that exists and was not deleted after the request's acceptance. */
+/** Only if the entity was not deleted after the request's acceptance. */
 async function putTurn(
   entities: Model<EntityRow>,
   space: Space,
@@ -128,7 +125,7 @@ async function putTurn(
   const notBefore = { $not: { $gte: turn.seq } };
   const row = rowId === undefined ? {} : { _id: mongoose.Types.ObjectId.createFromHexString(rowId) };
   const welcome = { ...row, ...inSpace(space), entityId, ...NOT_DELETED, forgottenSeq: notBefore };
-  // A server works over the whole history by a pipeline, which costs twice as much as the same end by `$push`.
+  // A pipeline works over the whole history, which costs a server twice as much as `$push`.
   const inOrder = { ...welcome, 'messages.seq': notBefore };
   const { matchedCount } = await entities.updateOne(inOrder, appendTurn(turn));
   if (matchedCount === 1) return;
@@ -158,9 +155,8 @@ export function createConversationRepository(connection: Connection) {
     assertRoom: room.assertFree,
 
     /**
-     * One atomic update: a turn written again for the same request replaces the first, and turns keep the order of
-     * acceptance. Nothing is stored of a request that was accepted before the entity or its history was deleted. Safe to
-     * repeat.
+     * One atomic update: a turn written again replaces the first, and turns keep the order of acceptance. Stores
+     * nothing of a request accepted before a deletion of the entity or its history. Safe to repeat.
      */
     async saveTurn(space: Space, entityId: string, turn: Turn, { create, now, rowId }: SaveTurnOptions): Promise<void> {
       if (create) await makeEntity(entities, room, space, entityId, turn.seq, now);
@@ -170,10 +166,10 @@ export function createConversationRepository(connection: Connection) {
     deleteTurn: (space: Space, entityId: string, turn: TurnClaim): Promise<void> =>
       deleteTurn(entities, space, entityId, turn),
 
-    /** Deletes what `saveTurn` has just stored, with the entity if it made that. `now`: as it was given to `saveTurn`. */
+    /** Undoes `saveTurn`, and the entity if that made it. `now`: as given to `saveTurn`. */
     async voidLater(space: Space, entityId: string, turn: Turn, { now }: SaveTurnOptions): Promise<void> {
       await deleteTurn(entities, space, entityId, turn);
-      // This request may not take away an entity that has a subject or a grade, or that another request uses.
+      // The entity stays if it has a subject or a grade, or another request uses it.
       const { deletedCount } = await entities.deleteOne({
         ...inSpace(space),
         entityId,

@@ -11,10 +11,10 @@ import type { RowOfSpace } from '../collection.ts';
 export interface StoredMessage {
   role: Role;
   content: string;
-  /** The request that stored it, and its place in the order of acceptance. */
+  /** `seq`: place in the order of acceptance. */
   requestId: string;
   seq: number;
-  /** When the delivery that stored it claimed the request. */
+  /** The storing delivery's time of claim. */
   attempt: number;
 }
 
@@ -26,20 +26,19 @@ export interface EntityRow extends RowOfSpace {
   metadataJson?: string;
   messages: StoredMessage[];
   createdAt: number;
-  /** The run under an `Idempotency-Key` that created it. */
+  /** The run under an `Idempotency-Key`. */
   createdUnder?: string;
-  /** Set by the latest deletion: requests that were accepted up to here store nothing (their `seq`). */
+  /** From the latest deletion: requests with a `seq` up to here store nothing. */
   forgottenSeq?: number;
-  /** Present on a tombstone: the entity is not there. */
+  /** Marks a tombstone: the entity does not exist. */
   deletedAt?: number;
-  /** MongoDB deletes a tombstone after this time. */
   expiresAt?: Date;
 }
 
 export const entityModel = collection<EntityRow>(
   'entities',
   [
-    // The mode comes last, so that whoever works for the tenant as a whole finds an entity of both by one index.
+    // With the mode last, one index finds an entity in both modes.
     [{ tenantId: 1, entityId: 1, mode: 1 }, { unique: true }],
     [{ tenantId: 1, createdAt: -1 }],
     [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
@@ -47,30 +46,28 @@ export const entityModel = collection<EntityRow>(
   'made',
 );
 
-/** A caller sets these of an entity; the conversation is kept apart. */
+/** The caller sets these; the conversation is kept apart. */
 export type EntityFields = Pick<EntityRow, 'subject' | 'grade' | 'name' | 'metadataJson'>;
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type EntityChanges = { [Name in keyof EntityFields]: EntityFields[Name] | null | undefined };
 
-/** An entity without its conversation. */
 export type Entity = EntityFields & Pick<EntityRow, 'entityId' | 'createdAt'>;
 
-/** The making of an entity is recorded so. */
 type Made = Pick<EntityRow, 'createdAt' | 'createdUnder'>;
 
-/** Chooses a part of a history by the ids of the requests that stored its messages, oldest first: its first place and length. */
+/** Gets the ids of the requests that stored a history's messages, oldest first. */
 type ChoosePart = (requestIds: readonly string[]) => { from: number; count: number };
 
-/** When something is forgotten: the time, and its place in the order of acceptance. */
+/** The time at which something is forgotten, and its place in the order of acceptance. */
 interface Moment {
   seq: number;
   now: number;
 }
 
 /**
- * A deleted entity leaves a tombstone for two days, longer than any request runs: what a request that was accepted
- * before the deletion wants to remember is refused (conversation-repository.ts). To everybody else it is not there.
+ * A deleted entity leaves a tombstone for two days, longer than any request runs: it refuses what earlier accepted
+ * requests want to remember (conversation-repository.ts). Nobody else sees it.
  */
 export type EntityRepository = ReturnType<typeof createEntityRepository>;
 
@@ -78,7 +75,7 @@ const TOMBSTONE_MS = 48 * 3_600_000;
 
 const FIELDS = ['subject', 'grade', 'name', 'metadataJson'] as const;
 const WITHOUT_MESSAGES = { messages: 0 } as const;
-/** Entities, without the tombstones of deleted ones. */
+/** Leaves tombstones out. */
 export const NOT_DELETED = { deletedAt: null } as const;
 const DELETED = { deletedAt: { $exists: true } } as const;
 
@@ -87,13 +84,12 @@ interface HistoryPart {
   messages?: StoredMessage[];
 }
 
-/** Sets what is there and takes away what is not. */
 function replaceFields(fields: EntityFields): { $set: EntityFields; $unset: Record<string, 1> } {
   const absent = FIELDS.filter((name) => fields[name] === undefined).map((name) => [name, 1] as const);
   return { $set: fields, $unset: Object.fromEntries(absent) };
 }
 
-/** The chosen part, oldest first, and nothing else is read of the texts; undefined: unknown. */
+/** The chosen part, oldest first; no other text is read. Undefined: unknown. */
 async function readHistory(
   entities: Model<EntityRow>,
   space: Space,
@@ -109,7 +105,7 @@ async function readHistory(
     const { from, count: length } = choose(known.ids);
     if (length === 0) return [];
     const part = await read({ messages: { $slice: ['$messages', from, length] } });
-    // A turn may have come or gone in between: then the part is chosen again.
+    // A turn came or went in between: the part is chosen again.
     if (part?.ids.join() === known.ids.join()) return part.messages ?? [];
     known = part;
   }
@@ -135,7 +131,7 @@ async function removeEntity(
     await room.note(space, { entities: -1, bytes: -bytesOf(before) });
     return true;
   }
-  // It was deleted before, or never was: what is refused from now on is noted where something may come.
+  // The entity is unknown: the tombstone only refuses requests that may still come.
   if (!(await mayCome())) return false;
   const update = { ...tombstone, $setOnInsert: { createdAt: now } };
   await entities.updateOne({ ...inSpace(space), entityId }, update, { upsert: true });
@@ -144,7 +140,7 @@ async function removeEntity(
 
 /** Makes, changes and deletes entities, and counts them and their texts in the room of their space. */
 function createEntityChanges(entities: Model<EntityRow>, room: ReturnType<typeof createEntityRoom>) {
-  /** Makes an entity of a tombstone, which keeps what it refuses. */
+  /** Keeps the `seq` up to which the tombstone refuses. */
   async function revive(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
     const { $set, $unset } = replaceFields(fields);
     const { matchedCount } = await entities.updateOne(
@@ -172,7 +168,7 @@ function createEntityChanges(entities: Model<EntityRow>, room: ReturnType<typeof
     return isMade;
   }
 
-  /** Changes an entity that is there. What only takes away is never refused. Undefined: unknown. */
+  /** Changes that only take away are never refused. Undefined: unknown. */
   async function change(
     space: Space,
     entityId: string,
@@ -209,21 +205,21 @@ export function createEntityRepository(connection: Connection, most = ENTITIES_M
   const { insert, find, change, remove } = createEntityChanges(entities, createEntityRoom(connection, most));
 
   return {
-    /** False: there is one already. */
+    /** False: the entity exists. */
     insert,
     find,
 
-    /** The entity, if this run has created it. */
+    /** Undefined: this run has not created it. */
     async findCreated(space: Space, entityId: string, createdUnder: string): Promise<Entity | undefined> {
       const filter = { ...inSpace(space), entityId, createdUnder, ...NOT_DELETED };
       return (await entities.findOne(filter, WITHOUT_MESSAGES).lean()) ?? undefined;
     },
 
-    /** Gives the entity exactly these fields; its conversation stays. */
+    /** Replaces all fields; the conversation stays. */
     async put(space: Space, entityId: string, fields: EntityFields, now: number): Promise<'created' | 'replaced'> {
       for (;;) {
         if ((await change(space, entityId, fields, () => replaceFields(fields))) !== undefined) return 'replaced';
-        // Another call may make it in between: then there is one to replace.
+        // Another call may make the entity in between: then it is replaced.
         if (await insert(space, entityId, fields, { createdAt: now })) return 'created';
       }
     },
@@ -240,14 +236,14 @@ export function createEntityRepository(connection: Connection, most = ENTITIES_M
       }),
 
     /**
-     * Deletes the entity and its conversation; false: there was none, and none comes of a request in flight either. `mayCome`:
-     * whether a request that names it may be in flight; without one an unknown entity leaves no tombstone.
+     * Deletes the entity and its conversation. False: unknown; a request in flight will not make it either. `mayCome`:
+     * a request that names it may be in flight; without one an unknown entity leaves no tombstone.
      */
     async remove(space: Space, entityId: string, moment: Moment, mayCome: () => Promise<boolean>): Promise<boolean> {
       try {
         return await remove(space, entityId, moment, mayCome);
       } catch (error) {
-        // Two upserts at once: there is a row now.
+        // Two upserts at once: the row exists.
         if (!isDuplicateKey(error)) throw error;
         return remove(space, entityId, moment, mayCome);
       }
@@ -256,7 +252,7 @@ export function createEntityRepository(connection: Connection, most = ENTITIES_M
     history: (space: Space, entityId: string, choose: ChoosePart): Promise<StoredMessage[] | undefined> =>
       readHistory(entities, space, entityId, choose),
 
-    /** Place in the order of acceptance up to which requests store nothing any more; 0: nothing was deleted. */
+    /** Requests up to this place in the order of acceptance store nothing; 0: nothing was deleted. */
     async forgottenSeq(space: Space, entityId: string): Promise<number> {
       const row = await entities.findOne({ ...inSpace(space), entityId }, { forgottenSeq: 1 }).lean();
       return row?.forgottenSeq ?? 0;

@@ -4,19 +4,18 @@ import type { Space } from '../../contracts/space.ts';
 import { ServiceError } from '../../errors/service-error.ts';
 import { collection } from '../collection.ts';
 
-/** Counts the entities of a space, deleted ones left out. */
+/** Without deleted entities. */
 export interface EntityCountRow {
   /** Tenant and mode. */
   _id: string;
   tenantId: string;
   entities: number;
-  /** Of ids and of what callers have said of them; a history has at most 50 messages, and its requests were paid. */
+  /** Of ids and callers' descriptions; a history has at most 50 messages, whose requests were paid. */
   bytes: number;
 }
 
 export const entityCountModel = collection<EntityCountRow>('entity_counts');
 
-/** The texts of an entity that count. */
 interface CountedTexts {
   entityId: string;
   subject?: string | undefined;
@@ -37,8 +36,8 @@ export function bytesOf(row: CountedTexts): number {
 }
 
 /**
- * Bounds what a space may have of entities. A look comes before a write and the count after it, so calls at the same time
- * may pass the bound by what they bring, and a process that dies in between leaves its entity uncounted.
+ * Bounds a space's entities. A look precedes the write and the count follows it, so concurrent calls may pass the bound
+ * by what they bring, and a process that dies in between leaves its entity uncounted.
  */
 export function createEntityRoom(connection: Connection, most = ENTITIES_MAX) {
   const counts = entityCountModel(connection);
@@ -56,7 +55,7 @@ export function createEntityRoom(connection: Connection, most = ENTITIES_MAX) {
       });
     },
 
-    /** Counts what has come; negative: what has gone. Failures are forgotten: what they would count is there already. */
+    /** Negative for what has gone. Ignores failures: what they would count is stored already. */
     async note(space: Space, { entities, bytes }: EntityAmount): Promise<void> {
       const update = { $inc: { entities, bytes }, $setOnInsert: { tenantId: space.tenantId } };
       await counts.updateOne({ _id: idOf(space) }, update, { upsert: true }).catch(() => undefined);

@@ -7,7 +7,6 @@ import { collection, inSpace, spaceFields } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 
-/** A stored answer; `_id` is its request's id. */
 export interface AnswerRow extends RowOfSpace {
   _id: string;
   entityId?: string;
@@ -15,7 +14,6 @@ export interface AnswerRow extends RowOfSpace {
   fingerprint?: string;
   fields: StoredAnswer['fields'];
   entries: StoredAnswer['entries'];
-  /** When MongoDB deletes it. */
   expiresAt: Date;
 }
 
@@ -25,7 +23,7 @@ export const answerModel = collection<AnswerRow>('answers', [
   [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
-/** Answers that are stored for longer than Redis has them. Every call that looks for one takes the space first. */
+/** Keeps answers longer than Redis does. Every look-up takes the space first. */
 export type AnswerRepository = ReturnType<typeof createAnswerRepository>;
 
 function toAnswer(row: AnswerRow): StoredAnswer {
@@ -63,40 +61,37 @@ async function storeAnswer(
     await answers.updateOne(filter, { $set: row }, { upsert: true });
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
-    // A later end is there, or another process has stored one at this moment.
+    // A later end is stored, or another process has just stored one.
     await answers.updateOne(filter, { $set: row });
   }
 }
 
 export function createAnswerRepository(connection: Connection) {
   const answers = answerModel(connection);
-  /** MongoDB deletes what has expired up to a minute late. */
+  /** MongoDB deletes expired rows up to a minute late. */
   const alive = (now: number) => ({ expiresAt: { $gt: new Date(now) } });
   return {
-    /** Stores an answer, unless a later end of the same request is stored: it was run again meanwhile. Safe to repeat. */
+    /** Leaves the answer of a later run of the request. Safe to repeat. */
     store: (answer: StoredAnswer): Promise<void> => storeAnswer(answers, answer),
 
-    /** Undefined: unknown, or its time is over. `now`: milliseconds since the epoch. */
+    /** Undefined: unknown or expired. `now`: milliseconds since the epoch. */
     async find(space: SearchedSpace, requestId: string, now: number): Promise<StoredAnswer | undefined> {
       const row = await answers.findOne({ ...inSpace(space), _id: requestId, ...alive(now) }).lean();
       return row === null ? undefined : toAnswer(row);
     },
 
-    /** Which of these requests have an answer here, whether or not its time is over. */
+    /** Finds those of the requests with an answer here, even if its time is over. */
     async among(requestIds: readonly string[]): Promise<ReadonlySet<string>> {
       const rows = await answers.find({ _id: { $in: [...requestIds] } }, { _id: 1 }).lean();
       return new Set(rows.map(({ _id }) => _id));
     },
 
-    /**
-     * Deletes the answer of a request that is run again, if it is the one of `finishedAt` (ms since the epoch).
-     * Safe to repeat.
-     */
+    /** Deletes the answer of `finishedAt` (ms since the epoch) for a request that is run again. Safe to repeat. */
     async remove(space: Space, requestId: string, finishedAt: number): Promise<void> {
       await answers.deleteOne({ ...inSpace(space), _id: requestId, 'fields.finishedAt': String(finishedAt) });
     },
 
-    /** The answer under an Idempotency-Key, as `find`, while the key lives. `name`: the hash that stands for the key. */
+    /** Like `find`, while the Idempotency-Key lives. `name`: the hash that stands for the key. */
     async findNamed(space: Space, name: string, now: number): Promise<StoredAnswer | undefined> {
       const isNamed = { idempotencyName: name, 'fields.acceptedAt': { $gt: String(now - STORED_ANSWER_MS) } };
       const row = await answers.findOne({ ...inSpace(space), ...isNamed, ...alive(now) }).lean();

@@ -6,11 +6,11 @@ import type { OutageCode } from '../../domain/request-times.ts';
 import { requestIntentModel, rowOfRun } from './request-intents.ts';
 import type { RequestIntent, RequestIntentRow } from './request-intents.ts';
 
-/** The way a request was sent that may run again: asynchronously, under an Idempotency-Key, or as a line of a batch. */
+/** Only requests sent in these ways may run again. */
 export const REPLAY_KINDS = ['async', 'keyed', 'batch'] as const;
 export type ReplayKind = (typeof REPLAY_KINDS)[number];
 
-/** A request that failed in an outage, without text and without a charge. */
+/** An outage failed it, without text and without a charge. */
 export interface FailedIntent extends RequestIntent {
   mode: KeyMode;
   kind: Exclude<ReplayKind, 'batch'>;
@@ -21,25 +21,23 @@ export interface FailedIntent extends RequestIntent {
   expiresAt: number;
 }
 
-/** Which failed requests are meant; what is absent does not matter. */
+/** Absent fields match all. */
 export interface FailedFilter {
   requestIds?: readonly string[];
   shard?: number;
   tenantId?: string;
   code?: OutageCode;
   kind?: ReplayKind;
-  /** When they failed, from then on; milliseconds since the epoch. */
+  /** Time of failure, from here on; milliseconds since the epoch. */
   from?: number;
-  /** And before then. */
   before?: number;
 }
 
-/** The last request of a page. */
 type FailedPosition = Pick<FailedIntent, 'acceptedAt' | 'requestId'>;
 
 export type FailedIntents = ReturnType<typeof createFailedIntents>;
 
-/** By then whoever has taken a request has put it into line, or has died; the sweep voids what is not in line after 10 s. */
+/** By then, a taken request is in line, or its taker has died; the sweep voids what is not in line after 10 s. */
 const LOOK_MS = 5_000;
 
 function toFailed(row: RequestIntentRow): FailedIntent {
@@ -53,7 +51,7 @@ function toFailed(row: RequestIntentRow): FailedIntent {
     replays,
     kind: row.idempotencyName === undefined ? 'async' : 'keyed',
     acceptedAt: row.acceptedAt,
-    // The filter finds rows with both fields only.
+    // The filter finds only rows with both fields.
     failedAt: row.failedAt ?? 0,
     code: row.failedCode ?? 'model_unavailable',
     expiresAt: expiresAt.getTime(),
@@ -78,13 +76,13 @@ function isAfter({ acceptedAt, requestId }: FailedPosition) {
   return { $or: [{ acceptedAt: { $gt: acceptedAt } }, { acceptedAt, _id: { $gt: requestId } }] };
 }
 
-/** Requests that may be run again (docs/spec.md#replay). */
+/** These may be run again (docs/spec.md#replay). */
 export function createFailedIntents(connection: Connection) {
   const intents = requestIntentModel(connection);
   return {
     /**
-     * Marks the intent of a request as failed, and keeps it until `keptUntil` at most. Does nothing if the request has been run
-     * again since the intent was read. Safe to repeat.
+     * Keeps a failed request's intent until `keptUntil` at most. Does nothing if the request has been run again since
+     * the intent was read. Safe to repeat.
      */
     async keepFailed(
       intent: RequestIntent,
@@ -97,7 +95,7 @@ export function createFailedIntents(connection: Connection) {
       });
     },
 
-    /** Failed requests in the order of acceptance, beginning behind `after`. */
+    /** In the order of acceptance, after `after`. */
     async list(
       filter: FailedFilter,
       { after, limit }: { after: FailedPosition | undefined; limit: number },
@@ -108,7 +106,7 @@ export function createFailedIntents(connection: Connection) {
       return rows.map(toFailed);
     },
 
-    /** Intents of requests with these ids that have not failed, as far as it is known. */
+    /** These have not failed, as far as is known. */
     async open(requestIds: readonly string[], now: number): Promise<RequestIntent[]> {
       const rows = await intents
         .find({ _id: { $in: [...requestIds] }, failedAt: null, expiresAt: { $gt: new Date(now) } })
@@ -122,13 +120,9 @@ export function createFailedIntents(connection: Connection) {
       }));
     },
 
-    /** The number of failed requests that are meant. */
     count: (filter: FailedFilter, now: number): Promise<number> => intents.countDocuments(toQuery(filter, now)),
 
-    /**
-     * Takes a failed request to run it again, with this envelope: it is open, and recover-lost.ts sees to it that it runs. False:
-     * somebody else has taken it, or it is gone.
-     */
+    /** Opens a failed request for recover-lost.ts, which has it run. False: taken already, or gone. */
     async take({ requestId, failedAt }: FailedIntent, envelopeJson: string, now: number): Promise<boolean> {
       const { modifiedCount } = await intents.updateOne(
         { _id: requestId, failedAt },
@@ -141,7 +135,7 @@ export function createFailedIntents(connection: Connection) {
       return modifiedCount === 1;
     },
 
-    /** Gives a request back that was taken and could not be accepted: it has failed, as before. */
+    /** Marks a taken request that could not be accepted as failed again. */
     async restore({ requestId, envelopeJson, failedAt, code, replays, expiresAt }: FailedIntent): Promise<void> {
       await intents.updateOne(
         { _id: requestId, failedAt: null },

@@ -5,26 +5,24 @@ import { collection, spaceFields } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
-/** The request that runs or ran under an `Idempotency-Key` outside the chat routes, and its answer. */
+/** For requests under an `Idempotency-Key` outside the chat routes. */
 export interface IdempotencyRow extends RowOfSpace {
   /** Hash of tenant, mode, route family and key. */
   _id: string;
-  /** The request that runs or ran under the key. */
   owner: string;
-  /** The first request under the key, which may have had its effect: what a later run creates has the same ids. */
+  /** The first request may have had its effect, so what a later run creates has the same ids. */
   firstOwner?: string;
-  /** Hash of path and body. */
+  /** Of path and body. */
   fingerprint: string;
-  /** When `owner` claimed the key or last renewed its claim; milliseconds since the epoch. */
+  /** Last claimed or renewed by `owner`; milliseconds since the epoch. */
   claimedAt: number;
   /** Absent while the request runs. */
   status?: number;
-  /** The answer without anything that is shown once. */
+  /** Without anything that is shown once. */
   bodyJson?: string;
   location?: string;
-  /** The entity that the answer is about, so that its deletion finds it. */
+  /** The answer's entity, whose deletion finds the row by it. */
   entityId?: string;
-  /** MongoDB deletes the row after this time. */
   expiresAt: Date;
 }
 
@@ -33,18 +31,17 @@ export const idempotencyModel = collection<IdempotencyRow>('idempotency', [
   [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
-/** How long a key stands for its first request (docs/spec.md#idempotency). */
+/** A key stands for its first request this long (docs/spec.md#idempotency). */
 const KEPT_MS = 24 * 3_600_000;
 
-/** A claim that was not renewed for this time has ended: its process has died, and the next request under its key may run. */
+/** The process of a claim that was not renewed for this time has died; the key's next request may run. */
 const CLAIM_MS = 60_000;
 
-/** The stored answer of a request, as it is sent again. */
 export interface IdempotentAnswer {
   status: number;
   bodyJson: string;
   location?: string | undefined;
-  /** The entity that it is about, if it is about one. */
+  /** The answer's entity, if any. */
   entityId?: string | undefined;
 }
 
@@ -52,7 +49,6 @@ export interface IdempotencyClaim {
   /** Hash of tenant, mode, route family and key. */
   name: string;
   fingerprint: string;
-  /** The id of the request that wants to run. */
   owner: string;
 }
 
@@ -84,7 +80,7 @@ async function insertRow(idempotency: ReturnType<typeof idempotencyModel>, row: 
   }
 }
 
-/** Takes a key over whose claim or answer is past its time. False: another request was faster. */
+/** The key's claim or answer is past its time. False: another request was faster. */
 async function replaceRow(
   idempotency: ReturnType<typeof idempotencyModel>,
   old: IdempotencyRow,
@@ -121,9 +117,8 @@ export function createIdempotencyRepository(connection: Connection) {
 
   return {
     /**
-     * Claims the key for a request. Of several requests at once exactly one gets `mine`, and may run. The others get
-     * `running`, the answer of the first, or `mismatch` if theirs is another request. Safe to repeat. `now`: milliseconds
-     * since the epoch.
+     * Exactly one of several concurrent requests gets `mine`, and may run. Others get `running`, the first one's
+     * answer, or `mismatch` if they differ from it. Safe to repeat. `now`: milliseconds since the epoch.
      */
     async claim(space: Space, claim: IdempotencyClaim, now: number): Promise<ClaimVerdict> {
       const { tenantId } = space;
@@ -135,7 +130,7 @@ export function createIdempotencyRepository(connection: Connection) {
         const existing = await idempotency.findOne({ _id, tenantId }).lean();
         if (existing === null) continue;
         const firstOwner = existing.firstOwner ?? existing.owner;
-        // The answer to an insert can be lost, and the driver tries again.
+        // The insert's answer can be lost, and the driver tries again.
         if (existing.owner === owner && existing.status === undefined) return { kind: 'mine', firstOwner };
         if (!isOver(existing, now)) return verdictOf(existing, claim);
         if (existing.expiresAt.getTime() > now && existing.fingerprint !== fingerprint) return { kind: 'mismatch' };
@@ -145,17 +140,17 @@ export function createIdempotencyRepository(connection: Connection) {
       }
     },
 
-    /** Keeps the claim of a request that still runs; to be called more often than once a minute. */
+    /** Renews a running request's claim; call it more than once a minute. */
     async renew(tenantId: string, { name, owner }: IdempotencyClaim, now: number): Promise<void> {
       const running = { _id: name, tenantId, owner, status: { $exists: false } };
       await idempotency.updateOne(running, { $set: { claimedAt: now } });
     },
 
-    /** Stores the answer of the request that has claimed the key. Does nothing if another one has claimed it since. */
+    /** Does nothing if another request has claimed the key since. */
     storeAnswer: (tenantId: string, claim: IdempotencyClaim, answer: IdempotentAnswer): Promise<void> =>
       storeAnswer(idempotency, tenantId, claim, answer),
 
-    /** Gives the key back, because the request has changed nothing. If one before it may have, its `firstOwner` stays. */
+    /** For a request that changed nothing. If an earlier one may have, its `firstOwner` stays. */
     async release(tenantId: string, { name, owner }: IdempotencyClaim): Promise<void> {
       const { deletedCount } = await idempotency.deleteOne({ _id: name, tenantId, owner, firstOwner: owner });
       if (deletedCount === 0) await idempotency.updateOne({ _id: name, tenantId, owner }, { $set: { claimedAt: 0 } });

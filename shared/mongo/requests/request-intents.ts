@@ -8,29 +8,26 @@ import type { OutageCode } from '../../domain/request-times.ts';
 import { collection, inSpace, insertOnce, spaceFields } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
-/** An accepted request that must outlive the loss of Redis's last second; `_id` is its id. Times are ms since the epoch. */
+/** An accepted request that must outlive the loss of Redis's last second. Times are ms since the epoch. */
 export interface RequestIntentRow extends RowOfSpace {
   _id: string;
   entityId?: string;
   idempotencyName?: string;
   shard: number;
-  /** The body as it waits in Redis. */
   envelopeJson: string;
   acceptedAt: number;
-  /** When recover-lost.ts of the workers looks whether Redis still has the request; absent once it has failed. */
+  /** recover-lost.ts then looks whether Redis still has the request; absent once it has failed. */
   lookAt?: number;
-  /** When it failed in an outage, without text: it may be run again. */
+  /** Failed in an outage, without text: it may run again. */
   failedAt?: number;
   failedCode?: OutageCode;
-  /** The number of its replays. */
   replays?: number;
   /** Redis alone keeps its answer. */
   isRedisOnly?: boolean;
-  /** Of a row of its own, with an id of its own: its caller got 503, and Redis has not said that it is taken back. */
+  /** The caller got 503, and Redis has not said that the request is taken back. Such a row has an id of its own. */
   takenBackKeyId?: string;
-  /** It had ended and is charged, which is to be given back. */
+  /** The request ended and was charged; the charge is to be given back. */
   isGone?: boolean;
-  /** When MongoDB deletes it. */
   expiresAt: Date;
 }
 
@@ -41,18 +38,18 @@ export const requestIntentModel = collection<RequestIntentRow>('request_intents'
   [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
-/** By then a Redis that lives has written the request to its disk. */
+/** By then, a living Redis has written the request to its disk. */
 const FIRST_LOOK_MS = 5_000;
 
-/** Data for accepting a request once more under its own id. */
+/** Accepts a request once more under its own id. */
 export interface RequestIntent {
   requestId: string;
   tenantId: string;
   shard: number;
   envelopeJson: string;
-  /** The number of its replays after it had failed. */
+  /** Counts replays after failures. */
   replays: number;
-  /** When recover-lost.ts looks after it. */
+  /** recover-lost.ts looks after the request then. */
   lookAt?: number | undefined;
 }
 
@@ -61,33 +58,30 @@ export interface DueIntent {
   tenantId: string;
   /** MongoDB gets no answer of the request. */
   isRedisOnly: boolean;
-  /** The number of its replays after it had failed. */
+  /** Counts replays after failures. */
   replays: number;
-  /** The request is to be taken back, which its ingress may not have lived to do. */
+  /** To be taken back: its ingress may have died before it did so. */
   takenBackKeyId?: string | undefined;
   isGone?: boolean | undefined;
 }
 
-/** A request that is to be taken back may have an intent, too. */
+/** Prefix: a request that is to be taken back may have an intent, too. */
 const VOIDED = 'voided:';
 
-/**
- * Requests that were accepted asynchronously or under an Idempotency-Key, from acceptance to their end. Those that fail
- * in an outage stay for the rest of their day: failed-intents.ts.
- */
+/** Asynchronous and keyed requests until their end. An outage's failures stay for their day: failed-intents.ts. */
 export type RequestIntents = ReturnType<typeof createRequestIntents>;
 
-/** An intent expires with the answer of its request; MongoDB deletes what has expired up to a minute late. */
+/** Expires with its request's answer; MongoDB deletes expired rows up to a minute late. */
 function toIntent(row: RequestIntentRow | null, now: number): RequestIntent | undefined {
   if (row === null || row.expiresAt.getTime() <= now) return undefined;
   const { _id: requestId, tenantId, shard, envelopeJson, replays = 0, lookAt } = row;
   return { requestId, tenantId, shard, envelopeJson, replays, lookAt };
 }
 
-/** Intents of requests that have not failed: to look a failed one up, or to repeat its key, must not run it again. */
+/** Leaves failed requests out: a look-up, or a repeated key, must not run them again. */
 const OPEN = { failedAt: null } as const;
 
-/** Finds the row of an intent if it is as it was read: not failed, and not run again since. */
+/** The intent as it was read: not failed, and not run again since. */
 export function rowOfRun({ requestId, replays }: RequestIntent) {
   return { _id: requestId, ...OPEN, replays: replays === 0 ? { $in: [null, 0] } : replays };
 }
@@ -138,13 +132,11 @@ async function keepTakenBack(
 export function createRequestIntents(connection: Connection) {
   const intents = requestIntentModel(connection);
   return {
-    /**
-     * Stores the intent of a request. Safe to repeat. Of more than 15 MiB there is none (accept.ts).
-     */
+    /** Safe to repeat. Requests of more than 15 MiB have no intent (accept.ts). */
     keep: (shard: number, envelope: RequestEnvelope, now: number): Promise<void> =>
       keepIntent(intents, shard, envelope, now),
 
-    /** Stores that a request is to be taken back. Safe to repeat. */
+    /** Safe to repeat. */
     keepTakenBack: (requestId: string, principal: Principal, now: number): Promise<void> =>
       keepTakenBack(intents, requestId, principal, now),
 
@@ -157,11 +149,11 @@ export function createRequestIntents(connection: Connection) {
       await intents.deleteOne({ _id: VOIDED + requestId });
     },
 
-    /** The intent of a request that has not failed. Undefined: there is none, or its time is over. */
+    /** Leaves failed requests out. Undefined: unknown or expired. */
     find: async (space: SearchedSpace, requestId: string, now: number): Promise<RequestIntent | undefined> =>
       toIntent(await intents.findOne({ ...inSpace(space), _id: requestId, ...OPEN }).lean(), now),
 
-    /** The latest intent under an Idempotency-Key, as `find`. `name`: the hash that stands for the key. */
+    /** The latest one, like `find`. `name`: the hash that stands for the Idempotency-Key. */
     async findNamed(space: Space, name: string, now: number): Promise<RequestIntent | undefined> {
       const row = await intents
         .findOne({ ...inSpace(space), idempotencyName: name, ...OPEN })
@@ -170,7 +162,7 @@ export function createRequestIntents(connection: Connection) {
       return toIntent(row, now);
     },
 
-    /** Requests of a shard that recover-lost.ts has to look after, the longest due first, at most `limit`. */
+    /** For recover-lost.ts, the longest due first, at most `limit`. */
     async due(shard: number, now: number, limit: number): Promise<DueIntent[]> {
       const due = intents.find(
         { shard, lookAt: { $lte: now } },
@@ -187,18 +179,18 @@ export function createRequestIntents(connection: Connection) {
       }));
     },
 
-    /** Makes requests due again at `lookAt`, except those that have failed meanwhile. Safe to repeat. */
+    /** Leaves out requests that have failed meanwhile. Safe to repeat. */
     async postpone(requestIds: readonly string[], lookAt: number): Promise<void> {
       if (requestIds.length > 0)
         await intents.updateMany({ _id: { $in: [...requestIds] }, ...OPEN }, { $set: { lookAt } });
     },
 
-    /** Deletes intents. Safe to repeat. */
+    /** Safe to repeat. */
     async forget(requestIds: readonly string[]): Promise<void> {
       if (requestIds.length > 0) await intents.deleteMany({ _id: { $in: [...requestIds] } });
     },
 
-    /** Deletes the intent of a request that has ended, unless the request has been run again since the intent was read. */
+    /** Leaves the intent of a request that has been run again since it was read. */
     async forgetRun(intent: RequestIntent): Promise<void> {
       await intents.deleteOne(rowOfRun(intent));
     },

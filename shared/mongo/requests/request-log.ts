@@ -1,16 +1,15 @@
 /**
- * How requests ended and which were refused, for operators: times, provider calls, tokens, price and cost; never text,
+ * Tells operators how requests ended and which were refused: times, provider calls, tokens, price and cost; never text,
  * nor the entity.
  *
- * - A worker notes each request that it runs, an ingress what it refuses of keys that it knows, and either one what it
- *   ends without a run (`OnEarlyEnd`). A process holds the rows
- *   for up to a second and writes them in one call, so that a request costs no write of its own. One that is killed loses
- *   that second: the log explains, the ledger charges.
- * - Refusals are counted by key, code and minute, because one client can cause thousands. The first few of a minute have
- *   a row of their own, under the id that the caller was given.
- * - While MongoDB is away, rows are held up to a bound, and further ones are dropped.
- * - Old rows are deleted by `createdAt`, which the lists need an index of anyway: one for a TTL would cost every request as
- *   much as a third of its row.
+ * - A worker notes requests that it runs, an ingress its refusals of known keys, and either one what it ends without a
+ *   run (`OnEarlyEnd`). A process gathers rows for up to a second and writes them in one call; one that is killed loses
+ *   them: the log explains, the ledger charges.
+ * - One client can cause thousands of refusals, so they are counted by key, code and minute; only a minute's first few
+ *   have a row, under the id that the caller was given.
+ * - While MongoDB is away, rows are held up to a bound; others are dropped.
+ * - `createdAt`, whose index the lists need anyway, finds old rows: a TTL index would cost every request a third of its
+ *   row.
  */
 import type { Connection } from 'mongoose';
 
@@ -30,17 +29,17 @@ import { isDuplicateKey } from '../connection.ts';
 
 export const LOGGED_STATUSES = ['completed', 'failed', 'cancelled', 'refused'] as const;
 
-/** `_id` is the request's id; times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export interface RequestLogRow extends RowOfSpace {
   _id: string;
   keyId: string;
-  /** `chat`, `chat.stream` or `batch`; of a refused request method and path. */
+  /** `chat`, `chat.stream` or `batch`; a refusal has method and path. */
   endpoint: string;
   status: (typeof LOGGED_STATUSES)[number];
-  /** The time of acceptance or refusal. */
+  /** Acceptance or refusal. */
   createdAt: number;
   code?: ErrorCode;
-  /** Why it failed, as `failureOf` says it. */
+  /** In the words of `failureOf`. */
   reason?: string;
   tier?: Tier;
   startedAt?: number;
@@ -64,7 +63,7 @@ export const requestLogModel = collection<RequestLogRow>('request_log', [
   [{ tenantId: 1, createdAt: -1 }],
 ]);
 
-/** How often a key was refused with one code in one minute, which begins at `createdAt`. */
+/** Refusals of a key with one code in one minute, which begins at `createdAt`. */
 export interface RefusalCountRow extends RowOfSpace {
   _id: string;
   keyId: string;
@@ -99,7 +98,6 @@ function filterOf({ space, from, before, ...equal }: LogFilter) {
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
-/** The reading side. */
 export function createRequestLog(connection: Connection) {
   const rows = requestLogModel(connection);
   const refusals = refusalCountModel(connection);
@@ -108,10 +106,8 @@ export function createRequestLog(connection: Connection) {
       return (await rows.findById(requestId).lean()) ?? undefined;
     },
 
-    /** One row more than the limit. */
     list: (filter: LogFilter, query: ListQuery): Promise<RequestLogRow[]> => listRows(rows, filterOf(filter), query),
 
-    /** One row more than the limit. */
     listRefusals: (filter: LogFilter, query: ListQuery): Promise<RefusalCountRow[]> =>
       listRows(refusals, filterOf(filter), query),
   };
@@ -119,15 +115,14 @@ export function createRequestLog(connection: Connection) {
 
 const FLUSH_MS = 1_000;
 const ROWS_AT_ONCE = 500;
-/** Rows that a process holds while MongoDB is away: a few megabytes. */
+/** Held while MongoDB is away: a few megabytes. */
 const HELD_MAX = 10_000;
 const COUNTS_MAX = 2_000;
-/** Rows of refused requests in a minute for each key and code, in each process. */
+/** Rows per minute for each key and code of refusals, in each process. */
 const SAMPLES = 5;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** A request that was refused before it was accepted. */
 export interface Refusal extends Space {
   requestId: string;
   keyId: string;
@@ -136,15 +131,15 @@ export interface Refusal extends Space {
 }
 
 interface MinuteCount extends Omit<RefusalCountRow, '_id'> {
-  /** Of which so many are written. */
+  /** This many of the count are written. */
   written: number;
 }
 
-/** Counts the refusals of the running minute and of those that are not written yet. */
+/** Has the running minute, and earlier ones until they are written. */
 function createRefusalCounts() {
   const counts = new Map<string, MinuteCount>();
   return {
-    /** Returns which of its key, code and minute it is, from 1. Undefined: there are too many. */
+    /** Returns the refusal's number for its key, code and minute, from 1. Undefined: there are too many. */
     add({ tenantId, mode, keyId, code }: Refusal, now: number): number | undefined {
       const createdAt = now - (now % MINUTE_MS);
       const id = `${keyId}:${code}:${createdAt}`;
@@ -155,7 +150,7 @@ function createRefusalCounts() {
       counts.set(id, counted);
       return counted.count;
     },
-    /** Calls `write` with what was added since it last succeeded. */
+    /** Calls `write` with counts since its last success. */
     async flush(now: number, write: (added: [string, MinuteCount][]) => Promise<unknown>): Promise<void> {
       const added = [...counts].flatMap(([id, { written, ...of }]): [string, MinuteCount][] =>
         of.count === written ? [] : [[id, { ...of, written }]],
@@ -173,17 +168,14 @@ interface HeldRow {
   isGuess: true | undefined;
 }
 
-/** Writes rows and counts. Each call may be repeated. */
+/** Each call may be repeated. */
 function createWriter(connection: Connection) {
   const rows = requestLogModel(connection).collection;
   const refusals = refusalCountModel(connection);
-  /**
-   * A request that was replayed ends a second time, and a repeated write finds its own rows: the later one stays, but for
-   * a guess, which gives way.
-   */
+  /** A replay, or a repeated write, finds its own row: the later one stays, but a guess gives way. */
   async function insert(page: readonly HeldRow[]): Promise<void> {
     try {
-      // Without mongoose, whose documents cost more than the rest; the driver's type of a row has another `_id`.
+      // mongoose's documents would cost more than the rest; the driver's type of a row has another `_id`.
       await rows.insertMany(page.map(({ row }) => row) as object[], { ordered: false });
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
@@ -196,7 +188,6 @@ function createWriter(connection: Connection) {
   }
 
   return {
-    /** Takes from `held` what is written. */
     async drain(held: HeldRow[]): Promise<void> {
       for (;;) {
         const page = held.slice(0, ROWS_AT_ONCE);
@@ -230,7 +221,7 @@ function rowOfEarlyEnd(...[request, { code, reason }]: Parameters<OnEarlyEnd>): 
   return { _id, ...spaceFields(request), keyId, endpoint, tier, createdAt, reason, ...end };
 }
 
-/** The writing side. `keptDays` 0: nothing is noted. */
+/** Only writes. `keptDays` 0: nothing is noted. */
 export function openRequestRecorder(
   connection: Connection,
   { keptDays, clock, closer, log }: { keptDays: number; clock: Clock; closer: Closer; log: Logger },
@@ -269,7 +260,7 @@ export function openRequestRecorder(
     endEarly: ((request, how) => {
       note({ ...rowOfEarlyEnd(request, how), finishedAt: clock.now() }, how.isGuess);
     }) satisfies OnEarlyEnd,
-    /** Counts a refused request, and notes it if it is among the first of its key, code and minute. */
+    /** Only the first refusals of a key, code and minute have rows. */
     refuse(refusal: Refusal): void {
       if (keptDays === 0) return;
       const now = clock.now();

@@ -8,7 +8,6 @@ import { isDuplicateKey } from '../connection.ts';
 import type { CredentialCipher } from '../credentials.ts';
 
 export interface ProviderRow {
-  /** The provider's name. */
   _id: string;
   kind: ProviderKind;
   baseUrl: string;
@@ -21,7 +20,7 @@ export interface ProviderRow {
   breaker?: BreakerSettings;
   /** Calls at once; null: found. */
   maxInFlight?: number | null;
-  /** Rises with every tier that names it: so a tier and a deletion at the same time take turns (tier-repository.ts). */
+  /** Rises with every tier that names it, so that a concurrent deletion takes turns with it (tier-repository.ts). */
   timesNamed?: number;
   createdAt: number;
   updatedAt: number;
@@ -41,7 +40,7 @@ export type ProviderRepository = ReturnType<typeof createProviderRepository>;
 
 const originOf = (url: string) => URL.parse(url)?.origin ?? url;
 
-/** A stored key goes where it was given for, and nowhere else: whoever may not read it must not have it sent either. */
+/** A stored key goes only where it was given for: whoever may not read it must not have it sent elsewhere. */
 function assertKeyStays(before: ProviderRow, changes: Partial<ProviderSettings>): void {
   const { kind, baseUrl, apiKey } = { ...before, ...changes };
   if (apiKey !== undefined || before.encryptedApiKey === undefined) return;
@@ -53,10 +52,7 @@ function assertKeyStays(before: ProviderRow, changes: Partial<ProviderSettings>)
   );
 }
 
-/**
- * Writes only over the row that `before` was read from: between the two, another call may have given the provider
- * another address, or another key. Undefined: it has.
- */
+/** Undefined: the row is not `before` any more; a key must not be written to another call's new address. */
 async function writeProvider(
   cipher: CredentialCipher,
   providers: ReturnType<typeof providerModel>,
@@ -95,12 +91,11 @@ export function createProviderRepository(connection: Connection, cipher: Credent
       return (await providers.findById(name).lean()) ?? undefined;
     },
 
-    /** Every provider, by name. */
     all: (): Promise<ProviderRow[]> => providers.find().sort({ _id: 1 }).lean(),
 
     /**
-     * Creates the provider, or sets what `decide` says, which may be called again. A credential that is not given anew stays:
-     * throws `invalid_request` where it would go to another server than it was given for.
+     * Creates the provider, or sets what `decide` says, which may be called again. A credential that is not given anew
+     * stays; throws `invalid_request` where it would go to another server.
      */
     async put(
       name: string,

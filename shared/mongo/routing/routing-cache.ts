@@ -2,10 +2,10 @@ import type { RoutingTable } from '../../domain/routing.ts';
 import type { Logger } from '../../logging/logger.ts';
 import type { RoutingRepository } from './routing-repository.ts';
 
-/** A change has to reach every process within 1 s (docs/spec.md#administration). */
+/** Every process has to know a change within 1 s (docs/spec.md#administration). */
 const READ_EVERY_MS = 500;
 
-/** The routing table, but for changes of the last half second; the last one read while MongoDB is away. */
+/** Lacks changes of the last half second; while MongoDB is away, keeps the last table read. */
 export type RoutingCache = Awaited<ReturnType<typeof createRoutingCache>>;
 
 export interface RoutingCacheDeps {
@@ -14,7 +14,7 @@ export interface RoutingCacheDeps {
   readEveryMs?: number;
 }
 
-/** Logs each provider that is left out once, however often it is read. */
+/** Each left-out provider is logged once. */
 function createReport(log: Logger): (loaded: RoutingTable) => RoutingTable {
   let reported: ReadonlySet<string> = new Set();
   return (loaded) => {
@@ -33,7 +33,7 @@ function createReport(log: Logger): (loaded: RoutingTable) => RoutingTable {
   };
 }
 
-/** Rejects where the table cannot be read for the first time. */
+/** Rejects if the first read fails. */
 export async function createRoutingCache(deps: RoutingCacheDeps) {
   const { repository, log, readEveryMs = READ_EVERY_MS } = deps;
   const report = createReport(log);

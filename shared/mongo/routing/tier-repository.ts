@@ -15,7 +15,7 @@ interface TargetRow {
   weight: number;
   priority: number;
   contextWindow: number;
-  /** Calls at once; null: the provider's, or found. */
+  /** Null: the provider's, or found. */
   maxInFlight?: number | null;
   cost?: TargetCost;
   /** Absent: those of the provider's kind. */
@@ -26,7 +26,7 @@ interface TargetRow {
 export interface TierRow {
   _id: Tier;
   version: number;
-  /** Micro-credits a token. */
+  /** Micro-credits per token. */
   promptRateMicro: number;
   completionRateMicro: number;
   kindRatesMicro?: TokenKinds;
@@ -34,13 +34,13 @@ export interface TierRow {
   updatedAt: number;
 }
 
-/** Every version a tier ever had, for rollback; `_id` is `<tier>:<version>`. */
+/** Every version of a tier, for rollback; `_id` is `<tier>:<version>`. */
 export interface TierVersionRow extends Omit<TierRow, '_id'> {
   _id: string;
   tier: Tier;
 }
 
-/** A name that callers may ask for; `_id` is the name. */
+/** Callers may ask for it; `_id` is the name. */
 export interface PublishedModelRow extends PublishedModel {
   _id: string;
   updatedAt: number;
@@ -65,7 +65,7 @@ export function createPublishedModels(connection: Connection) {
     async find(name: string): Promise<PublishedModelRow | undefined> {
       return (await models.findById(name).lean()) ?? undefined;
     },
-    /** Creates or replaces; undefined: it was not there before. */
+    /** Undefined: the name was new. */
     async put(
       name: string,
       { tier, target }: Omit<PublishedModel, 'createdAt'>,
@@ -81,12 +81,11 @@ export function createPublishedModels(connection: Connection) {
         .lean();
       return { created: before === null, row: { _id: name, createdAt: before?.createdAt ?? now, ...set } };
     },
-    /** False: there was none. */
     remove: async (name: string): Promise<boolean> => (await models.deleteOne({ _id: name })).deletedCount > 0,
   };
 }
 
-/** How often a version is drawn anew when another writer took the same number. */
+/** Another writer may take a drawn version number, so it is drawn again this often. */
 const ATTEMPTS_MAX = 20;
 
 export type TierRepository = ReturnType<typeof createTierRepository>;
@@ -111,7 +110,7 @@ async function putNext(
       await tiers.create([{ _id: tier, ...fields } satisfies TierRow], { session });
     } else {
       const filter = { _id: tier, version: before.version };
-      // A field that is left out, such as prices by kind, is gone.
+      // Replaces all fields: an absent one, such as prices by kind, is removed.
       const result = await tiers.replaceOne(filter, fields, { session });
       if (result.matchedCount === 0) return 'overtaken';
     }
@@ -149,8 +148,8 @@ export function createTierRepository(connection: Connection) {
     },
 
     /**
-     * Makes the next version the current one and keeps it for rollback, both or neither. Undefined: one of its providers is
-     * not there; also where somebody deletes it at the same time.
+     * Makes the next version current and keeps it for rollback, both or neither. Undefined: one of its providers does
+     * not exist, or is deleted at the same time.
      */
     async put(tier: Tier, content: TierContent, now: number): Promise<TierRow | undefined> {
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
@@ -166,14 +165,13 @@ export function createTierRepository(connection: Connection) {
       throw new Error(`Tier ${tier}: ${ATTEMPTS_MAX} other writers were first`);
     },
 
-    /** One row more than the limit, by version. */
     versions: (tier: Tier, query: ListQuery): Promise<TierVersionRow[]> => listVersions(tierVersions, tier, query),
 
     async version(tier: Tier, version: number): Promise<TierVersionRow | undefined> {
       return (await tierVersions.findOne({ tier, version }).lean()) ?? undefined;
     },
 
-    /** Deletes a provider, unless tiers send requests to it: those are returned. */
+    /** Tiers that use the provider keep it, and are returned. */
     removeProvider: (provider: string): Promise<{ isRemoved: boolean; users: Tier[] }> =>
       connection.transaction(async (session) => {
         const rows = await tiers.find({ 'targets.provider': provider }, { _id: 1 }, { session }).lean();

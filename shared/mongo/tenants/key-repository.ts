@@ -10,28 +10,27 @@ import { newId, randomBase62 } from '../../lifecycle/ids.ts';
 import { collection, definedOf, toFieldUpdate, listRows, inSpace } from '../collection.ts';
 import { CLOSED, tenantModel } from './tenant-repository.ts';
 
-/** A value that a rotated key had before. */
 interface PreviousKeyValue {
   hash: string;
-  /** It is accepted until then. */
+  /** Accepted until then. */
   expiresAt: number;
 }
 
 export interface KeyRow {
   _id: string;
   tenantId: string;
-  /** SHA-256 of the key, hex. The key itself is stored nowhere. */
+  /** SHA-256, hex. The key itself is stored nowhere. */
   hash: string;
-  /** Earlier values that are still accepted, or were not long ago. */
+  /** Earlier values that are still accepted, or were until recently. */
   previous?: PreviousKeyValue[];
   redactedValue: string;
-  /** The run under an `Idempotency-Key` that rotated it last. */
+  /** The run under an `Idempotency-Key` of the last rotation. */
   rotatedUnder?: string;
   name: string;
   mode: KeyMode;
   scopes: string[];
   status: 'active' | 'revoked';
-  /** How often something that it allowed was taken back; absent: never. */
+  /** Counts how often something that the key allowed was taken back; absent: never. */
   revision?: number;
   expiresAt?: number;
   rpm?: number;
@@ -45,20 +44,20 @@ export const keyModel = collection<KeyRow>('keys', [
   [{ hash: 1 }, { unique: true }],
   [{ 'previous.hash': 1 }],
   [{ tenantId: 1, createdAt: -1 }],
-  // Revoked and expired keys stay, however many there are: what asks for active ones passes over them.
+  // Revoked and expired keys are never deleted: queries for active keys skip them by this index.
   [{ tenantId: 1, status: 1, expiresAt: 1 }],
 ]);
 
-/** docs/spec.md#keys. A key that has expired counts no longer. */
+/** docs/spec.md#keys. An expired key does not count. */
 export const ACTIVE_KEYS_MAX = 100;
 
 /**
- * Calls of `POST /keys` a minute and tenant. A new key has windows of its own, so without this limit whoever revokes a key for
- * each new one has no limit on requests at all. Twice the active keys: whoever makes all of them is told that (409), not to wait.
+ * Calls of `POST /keys` per minute and tenant. A new key has fresh windows, so making and revoking keys would otherwise
+ * evade every limit. Twice the active keys: making them all is refused with 409, not made to wait.
  */
 export const KEYS_MADE_PER_MINUTE = 2 * ACTIVE_KEYS_MAX;
 
-/** An ingress remembers a key for 15 minutes; of the changes that it may have missed since, these are the last. */
+/** An ingress remembers a key for 15 minutes; these are the last changes that it may have missed. */
 const FLAGS_BACK = [0, 1, 2, 3, 4];
 const flagsOf = ({ _id: keyId, revision = 0 }: { _id: string; revision?: number }) =>
   FLAGS_BACK.map((back) => flagOf({ keyId, revision: revision - back }));
@@ -71,22 +70,20 @@ export type KeyChanges = {
     KeyRow[Name] | undefined;
 } & { [Name in 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests']?: number | null | undefined };
 
-/** The row that a change makes of another. */
 export function applyKeyChanges(key: KeyRow, changes: KeyChanges): KeyRow {
   const merged: Record<string, unknown> = { ...key, ...definedOf(changes) };
   // Only optional fields may be null in the changes, so what is left is a row.
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)) as unknown as KeyRow;
 }
 
-/** Whether a key is accepted at `now` (milliseconds since the epoch): neither revoked nor expired. */
+/** Neither revoked nor expired at `now` (milliseconds since the epoch). */
 export function isActiveKey({ status, expiresAt }: KeyRow, now: number): boolean {
   return status === 'active' && (expiresAt ?? Infinity) > now;
 }
 
-/** Throws `conflict` when the tenant has as many active keys as it may have. */
 async function assertRoom(keys: Model<KeyRow>, tenantId: string, session: ClientSession, now: number): Promise<void> {
   const active = { tenantId, status: 'active' } as const;
-  // Each is a range of the index. One query with `$or` behind the common part would read every active row.
+  // Each count reads a range of the index. A common `$or` would read every active row.
   const most = { session, limit: ACTIVE_KEYS_MAX };
   const lasting = await keys.countDocuments({ ...active, expiresAt: { $exists: false } }, most);
   const ending = await keys.countDocuments({ ...active, expiresAt: { $gt: now } }, most);
@@ -97,7 +94,7 @@ async function assertRoom(keys: Model<KeyRow>, tenantId: string, session: Client
   );
 }
 
-/** Writing the tenant makes concurrent changes take turns, so that none reads before another has written. */
+/** Writing the tenant makes concurrent changes take turns, so that each reads what the last one wrote. */
 async function takeTurn(tenants: ReturnType<typeof tenantModel>, tenantId: string, session: ClientSession) {
   const tenant = await tenants.findOneAndUpdate({ _id: tenantId }, { $inc: { keysIssued: 1 } }, { session }).lean();
   if (tenant === null) throw new ServiceError('not_found', 'There is no such tenant.');
@@ -132,7 +129,7 @@ export function createKeyRepository(connection: Connection) {
   const tenants = tenantModel(connection);
 
   return {
-    /** Throws `not_found` without the tenant, `conflict` if it is closed or has 100 active keys; exact under concurrent calls. */
+    /** Throws `not_found`, or `conflict` for a closed tenant or 100 active keys; exact under concurrent calls. */
     async insert(row: KeyRow, now: number): Promise<void> {
       await connection.transaction(async (session) => {
         const { closedAt } = await takeTurn(tenants, row.tenantId, session);
@@ -143,9 +140,8 @@ export function createKeyRepository(connection: Connection) {
     },
 
     /**
-     * Changes a key in turn with every other change of the tenant's keys: `decide` sees the key as it is and returns what
-     * to change, or throws; it may be called more than once. Undefined: the tenant has no such key.
-     * Throws `conflict` when it would be the 101st active key.
+     * Takes turns with other changes of the tenant's keys: `decide` gets the key as it is and returns changes, or
+     * throws; it may be called more than once. Undefined: no such key. Throws `conflict` for the 101st active key.
      */
     change: (tenantId: string, keyId: string, now: number, decide: DecideChanges): Promise<KeyRow | undefined> =>
       changeKey(connection, keys, tenants, tenantId, keyId, now, decide),
@@ -160,13 +156,12 @@ export function createKeyRepository(connection: Connection) {
       return rows.map(({ _id }) => _id);
     },
 
-    /** The names that their flags in Redis may have. */
+    /** All names that the keys' flags in Redis may have. */
     async flags(tenantId: string): Promise<string[]> {
       const rows = await keys.find({ tenantId }, { revision: 1 }).lean();
       return rows.flatMap(flagsOf);
     },
 
-    /** One row more than the limit. */
     list: (space: SearchedSpace, query: ListQuery): Promise<KeyRow[]> => listRows(keys, inSpace(space), query),
 
     /** Safe to repeat. Undefined: the tenant has no such key. */
@@ -188,7 +183,7 @@ export interface KeySettings {
   dailyRequests?: number | undefined;
 }
 
-/** Makes a key for a tenant. `value` is the key itself: it is stored nowhere, so this is the only time it can be shown. */
+/** `value` is the key itself: it is stored nowhere, so it can only be shown now. */
 export async function createKey(
   { keys, keyPrefix }: { keys: KeyRepository; keyPrefix: string },
   tenantId: string,
@@ -221,7 +216,7 @@ export type ExpiringKeys = ReturnType<typeof createExpiringKeys>;
 export function createExpiringKeys(connection: Connection) {
   const keys = keyModel(connection);
   return {
-    /** A tenant's active keys that end after `from`, at `to` the latest. */
+    /** Active keys that end after `from`, at `to` at the latest. */
     async between(tenantId: string, from: number, to: number): Promise<(KeyRow & { expiresAt: number })[]> {
       const rows = await keys.find({ tenantId, status: 'active', expiresAt: { $gt: from, $lte: to } }).lean();
       return rows.flatMap(({ expiresAt, ...key }) => (expiresAt === undefined ? [] : [{ ...key, expiresAt }]));

@@ -38,7 +38,7 @@ export function createPrincipalRepository(connection: Connection) {
   const keys = keyModel(connection);
   const tenants = tenantModel(connection);
 
-  /** The key whose value this is, or was before a rotation: then it ends with the grace of that value. */
+  /** A value from before a rotation finds the key, too, which then ends with that value's grace. */
   async function findKey(hash: string): Promise<KeyRow | undefined> {
     // One query, because most unknown hashes are invented ones.
     const key = await keys.findOne({ $or: [{ hash }, { 'previous.hash': hash }] }).lean();
@@ -49,7 +49,6 @@ export function createPrincipalRepository(connection: Connection) {
   }
 
   return {
-    /** Undefined: no key has this hash. */
     async findByHash(hash: string): Promise<Principal | undefined> {
       const key = await findKey(hash);
       if (key === undefined) return undefined;
@@ -57,7 +56,7 @@ export function createPrincipalRepository(connection: Connection) {
       return tenant === null ? undefined : toPrincipal(key, tenant);
     },
 
-    /** Whom a key stands for, whatever its values; undefined: there is no such key. */
+    /** Works without any value of the key; undefined: no such key. */
     async findByKey(tenantId: string, keyId: string): Promise<Principal | undefined> {
       const [key, tenant] = await Promise.all([
         keys.findOne({ _id: keyId, tenantId }).lean(),
@@ -66,7 +65,6 @@ export function createPrincipalRepository(connection: Connection) {
       return key === null || tenant === null ? undefined : toPrincipal(key, tenant);
     },
 
-    /** Notes when keys were last used, in one write for many. */
     async touch(lastUsedAt: ReadonlyMap<string, number>): Promise<void> {
       const writes = [...lastUsedAt].map(([_id, time]) => ({
         updateOne: { filter: { _id }, update: { $max: { lastUsedAt: time } } },

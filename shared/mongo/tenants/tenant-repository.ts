@@ -5,33 +5,33 @@ import { TENANT_FIELDS } from '../../contracts/tenant-fields.ts';
 import type { TenantSettings, TenantSettingsChanges } from '../../contracts/tenant-fields.ts';
 import { collection, toFieldUpdate, containing, listRows } from '../collection.ts';
 
-/** A tenant, and the shard of Redis that holds everything of it that is in flight; only a move changes it. */
+/** The shard of Redis holds all of a tenant that is in flight; only a move changes it. */
 export interface TenantPlace {
   _id: string;
   shard: number;
 }
 
-/** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
+/** Ids are the public ones; times are milliseconds since the epoch. */
 export interface TenantRow extends TenantSettings, TenantPlace {
   status: 'active' | 'suspended';
-  /** When it was closed for good; from then on it is suspended, too. */
+  /** Closed for good, and suspended from then on. */
   closedAt?: number;
-  /** While the tenant is moved to another shard; see tenant-moves.ts. */
+  /** Present during a move; see tenant-moves.ts. */
   move?: TenantMove;
-  /** Rises with every new or changed key; writing it makes concurrent changes of the tenant's keys take turns. */
+  /** Every new or changed key raises it, so that concurrent changes of the tenant's keys take turns. */
   keysIssued?: number;
   /** The same for webhooks. */
   webhooksMade?: number;
   createdAt: number;
 }
 
-/** A move on its way. The tenant's `shard` says whether it has got there. */
+/** The tenant's `shard` says whether the move has arrived. */
 export interface TenantMove {
   from: number;
   to: number;
-  /** Names the process that moves it: another one that takes over has a token of its own. */
+  /** Each process that takes the move over has its own token. */
   token: string;
-  /** When that process was last heard of. */
+  /** The process was last heard of then. */
   renewedAt: number;
 }
 
@@ -43,7 +43,7 @@ export type TenantRepository = ReturnType<typeof createTenantRepository>;
 
 export const CLOSED = 'This tenant is closed for good; create another one.';
 
-/** Settings for which null is a value, "no bound", and not the absence of one. */
+/** Null means "no bound" for these, not the absence of a value. */
 const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(
   TENANT_FIELDS.flatMap(([name, { kind }]) => (kind === 'bound' ? [name] : [])),
 );
@@ -59,11 +59,10 @@ export function createTenantRepository(connection: Connection) {
       return (await tenants.findById(tenantId).lean()) ?? undefined;
     },
 
-    /** Those of the tenants that are on another shard than this one. */
     elsewhere: (shard: number, tenantIds: readonly string[]): Promise<TenantPlace[]> =>
       tenants.find({ _id: { $in: [...tenantIds] }, shard: { $ne: shard } }, { shard: 1 }).lean(),
 
-    /** Lists one row more than the limit. `name`: a part of the tenants' names, in small or capital letters. */
+    /** One row more than the limit. `name` matches a part of a tenant's name, ignoring case. */
     list: (query: ListQuery, name?: string): Promise<TenantRow[]> =>
       listRows(tenants, name === undefined ? {} : { name: containing(name) }, query),
 
@@ -85,10 +84,10 @@ export function createTenantRepository(connection: Connection) {
   };
 }
 
-/** Which shards there are: those that new tenants are spread over, and those that have tenants. */
+/** Shards that new tenants are spread over, and shards that have tenants. */
 export type ShardDirectory = ReturnType<typeof createShardDirectory>;
 
-/** `shards`: how many new tenants are spread over. */
+/** New tenants are spread over this many `shards`. */
 export function createShardDirectory(connection: Connection, shards: number) {
   const tenants = tenantModel(connection);
   const fresh = Array.from({ length: shards }, (_, shard) => shard);
@@ -98,7 +97,7 @@ export function createShardDirectory(connection: Connection, shards: number) {
       return [...new Set([...fresh, ...used])].sort((a, b) => a - b);
     },
 
-    /** How many tenants each of the shards for new tenants has, by its number. */
+    /** By the number of the shard, among those for new tenants. */
     async tenantsByShard(): Promise<number[]> {
       const groups = await tenants.aggregate<{ _id: number; count: number }>([
         { $group: { _id: '$shard', count: { $sum: 1 } } },

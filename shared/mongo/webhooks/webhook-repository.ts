@@ -9,7 +9,6 @@ import type { RowOfSpace } from '../collection.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import { webhookDeliveryModel } from './webhook-delivery-repository.ts';
 
-/** A signing secret before the latest rotation. */
 interface PreviousSecret {
   encrypted: string;
   /** It signs until then. */
@@ -22,14 +21,14 @@ export interface WebhookRow extends RowOfSpace {
   events: WebhookEventType[];
   description: string;
   status: 'active' | 'disabled';
-  /** `request`: the tenant asked for it; `gone`: the receiver answered 410; `failing`: it failed for days. */
+  /** `request`: by the tenant; `gone`: the receiver answered 410; `failing`: for days. */
   disabledReason?: 'request' | 'gone' | 'failing';
   /** AES-256-GCM, see shared/mongo/credentials.ts. */
   encryptedSecret: string;
   previousSecrets?: PreviousSecret[];
-  /** The run under an `Idempotency-Key` that rotated the secret last. */
+  /** The run under an `Idempotency-Key` of the last rotation. */
   rotatedUnder?: string;
-  /** When the first attempt since the latest success failed, and how many have failed since; absent after a success. */
+  /** The first failed attempt since the latest success, and the number of failures since; absent after a success. */
   failingSince?: number;
   failures?: number;
   /** The latest attempt succeeded but took long. */
@@ -39,7 +38,7 @@ export interface WebhookRow extends RowOfSpace {
 
 export const webhookModel = collection<WebhookRow>('webhooks', [[{ tenantId: 1, createdAt: -1 }], [{ events: 1 }]]);
 
-/** Webhooks of one mode that a tenant may have, disabled ones included. */
+/** Per tenant and mode, disabled ones included. */
 export const WEBHOOKS_MAX = 20;
 
 /** Undefined leaves a field as it is, null takes it away. */
@@ -51,7 +50,6 @@ export type WebhookChanges = {
     WebhookRow[Name] | null | undefined;
 };
 
-/** A webhook that listens for a type of event. */
 export interface Subscriber {
   webhookId: string;
   mode: KeyMode;
@@ -95,22 +93,20 @@ export function createWebhookRepository(connection: Connection) {
     /** Throws `conflict` when the tenant has 20 of this mode; exact under concurrent calls. */
     insert: (row: WebhookRow): Promise<void> => insertWebhook(connection, tenants, webhooks, row),
 
-    /** One row more than the limit. */
     list: (space: Space, query: ListQuery): Promise<WebhookRow[]> => listRows(webhooks, inSpace(space), query),
 
-    /** Undefined: the space has no such webhook. */
     async change(space: SearchedSpace, webhookId: string, changes: WebhookChanges): Promise<WebhookRow | undefined> {
       await webhooks.updateOne({ _id: webhookId, ...inSpace(space) }, toFieldUpdate(changes));
       return find(space, webhookId);
     },
 
-    /** Changes the webhook if it still has the secret that `row` has. False: another call has rotated it. */
+    /** False: another call has rotated the secret of `row`. */
     async replaceSecret({ _id, tenantId, encryptedSecret }: WebhookRow, changes: WebhookChanges): Promise<boolean> {
       const { matchedCount } = await webhooks.updateOne({ _id, tenantId, encryptedSecret }, toFieldUpdate(changes));
       return matchedCount === 1;
     },
 
-    /** Disables a webhook whose receiver is gone or keeps failing. False: it was not active any more. */
+    /** False: the webhook was not active any more. */
     async disable(tenantId: string, webhookId: string, disabledReason: 'gone' | 'failing'): Promise<boolean> {
       const { matchedCount } = await webhooks.updateOne(
         { _id: webhookId, tenantId, status: 'active' },
@@ -119,14 +115,13 @@ export function createWebhookRepository(connection: Connection) {
       return matchedCount === 1;
     },
 
-    /** Deletes the webhook and its deliveries. False: the space has no such webhook. */
+    /** Removes its deliveries, too. False: the space has no such webhook. */
     async remove(space: Space, webhookId: string): Promise<boolean> {
       const { deletedCount } = await webhooks.deleteOne({ _id: webhookId, ...inSpace(space) });
       if (deletedCount === 1) await webhookDeliveries.deleteMany({ tenantId: space.tenantId, webhookId });
       return deletedCount === 1;
     },
 
-    /** The active webhooks of a tenant by event type. */
     async subscriptions(tenantId: string): Promise<Map<WebhookEventType, Subscriber[]>> {
       const rows = await webhooks.find({ tenantId, status: 'active' }, { events: 1, mode: 1 }).lean();
       const byType = new Map<WebhookEventType, Subscriber[]>();
@@ -135,7 +130,6 @@ export function createWebhookRepository(connection: Connection) {
       return byType;
     },
 
-    /** The tenants that have an active webhook for a type of event. */
     tenantsWith: (type: WebhookEventType): Promise<string[]> =>
       webhooks.distinct('tenantId', { events: type, status: 'active' }),
   };

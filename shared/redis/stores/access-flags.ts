@@ -4,7 +4,7 @@ import { ACCESS_CHANNEL } from '../keyspace.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 
-/** Longer than any cached principal may live (15 minutes, docs/spec.md#stores-away); then MongoDB's word is enough. */
+/** Longer than any cached principal lives (15 minutes, docs/spec.md#stores-away); then MongoDB suffices. */
 const FLAG_SECONDS = 24 * 60 * 60;
 
 const BLOCKED = '1';
@@ -13,13 +13,13 @@ const CHANGED = 'changed';
 /** Caches know a key by its id, and so do ingresses of versions whose flags had no revision. */
 const ownerOf = (flag: string) => flag.replace(/:.*/, '');
 
-/** Makes revoked keys and suspended tenants count at once: admission looks at these flags. */
+/** Admission checks these flags, so revoked keys and suspended tenants count at once. */
 export type AccessFlags = ReturnType<typeof createAccessFlags>;
 
 export function createAccessFlags(client: RedisClient, keyspace: Keyspace) {
   const setFlag = defineScript(client, 'block');
 
-  /** Announces to every ingress that what it has cached of a key, by its id or a flag, or of a tenant is out of date. */
+  /** Tells every ingress to drop its cache of a key, by its id or a flag, or of a tenant. */
   async function announce(name: string): Promise<void> {
     await client.publish(ACCESS_CHANNEL, ownerOf(name));
   }
@@ -36,11 +36,10 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace) {
   return {
     announce,
     block,
-    /** Lets nobody in any more who was let in under this flag of a key: the ingress looks the key up again. Safe to repeat. */
+    /** Holders of this flag are refused, and the ingress looks the key up again. Safe to repeat. */
     async outdate(shard: number, flag: string): Promise<void> {
       await Promise.all([set(shard, flag, FLAG_SECONDS, CHANGED), announce(flag)]);
     },
-    /** Has flags of keys count on another shard as well. */
     async copy(from: number, to: number, flags: readonly string[]): Promise<void> {
       const copyOne = async (name: string) => {
         const value = await client.get(keyspace.shard(from).blocked(name));
@@ -49,8 +48,8 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace) {
       await Promise.all([...new Set([...flags, ...flags.map(ownerOf)])].map(copyOne));
     },
     /**
-     * Blocks a flag, lets `change` revoke it in MongoDB, and announces it: a process that dies in between leaves a key that is
-     * refused. If the flag cannot be set the change is made anyway, and the call rejects.
+     * Blocks a flag, lets `change` revoke it in MongoDB, and announces it: a process that dies in between leaves a
+     * refused key. If the flag cannot be set, the change is made anyway, and the call rejects.
      */
     async blockAround<Result>(shard: number, flag: string, change: () => Promise<Result>): Promise<Result> {
       const [flagged] = await Promise.allSettled([block(shard, flag)]);
@@ -66,10 +65,7 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace) {
   };
 }
 
-/**
- * Listens for keys and tenants that have changed. `onMissed` is called after every reconnect, when messages may have been lost.
- * `client` is a subscriber; it may be the one of the chunk channel.
- */
+/** `onMissed` follows every reconnect: messages may be lost. `client` may be the chunk channel's subscriber. */
 export async function listenForAccessChanges(
   client: RedisClient,
   onChange: (id: string) => void,

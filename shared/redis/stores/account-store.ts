@@ -7,7 +7,7 @@ import type { ScriptReply } from '../scripts.ts';
 import { unlimited } from '../time-limits.ts';
 import type { TimeLimit } from '../time-limits.ts';
 
-/** The ledger balance as MongoDB has it; see `LedgerBalance` in shared/mongo/accounts/account-repository.ts. */
+/** From MongoDB; see `LedgerBalance` in shared/mongo/accounts/account-repository.ts. */
 export interface PublishedBalance {
   balanceMicro: number;
   version: number;
@@ -25,7 +25,7 @@ export interface AccountFigures {
 
 export type AccountStore = ReturnType<typeof createAccountStore>;
 
-/** Lua takes at most some 8,000 values in one call, and Redis serves nobody else meanwhile. */
+/** Lua takes some 8,000 values in one call at most, and Redis serves nobody else meanwhile. */
 const SETTLED_AT_ONCE = 1_000;
 
 export function createAccountStore(client: RedisClient, keyspace: Keyspace, limit: TimeLimit = unlimited) {
@@ -41,7 +41,7 @@ export function createAccountStore(client: RedisClient, keyspace: Keyspace, limi
       const keys = keyspace.shard(shard);
       const months = Object.entries(balance.tokensByMonth);
       const fields = [balance.version, balance.balanceMicro, months.length, ...months.flat()];
-      // At least once: the balance is published even without settled ids.
+      // Runs once even without settled ids, for the balance.
       for (let from = 0; from === 0 || from < settledIds.length; from += SETTLED_AT_ONCE) {
         const ids = settledIds.slice(from, from + SETTLED_AT_ONCE);
         await limit(publish([keys.account(tenantId), keys.pending(tenantId)], [...fields, ...ids]));
@@ -65,7 +65,7 @@ export function createAccountStore(client: RedisClient, keyspace: Keyspace, limi
   };
 }
 
-/** One tenant's account in Redis, held against the records of its requests. */
+/** Compared with the records of the tenant's requests. */
 export interface AuditedAccount {
   tenantId: string;
   /** Undefined: Redis has not loaded the account. */
@@ -77,10 +77,10 @@ export interface AuditedAccount {
 
 export type AccountAudit = ReturnType<typeof createAccountAudit>;
 
-/** Pending requests at a time, about: Redis gives out a small hash as a whole. */
+/** Approximate: Redis returns a small hash as a whole. */
 const PENDING_AT_ONCE = 1_000;
 
-/** Takes out of `ids` whatever stands in the stream. */
+/** Removes from `ids` those in the stream. */
 async function strike(client: RedisClient, stream: string, ids: Set<string>): Promise<void> {
   for await (const rows of streamPages(client, stream)) {
     for (const [, fields] of rows) {
@@ -105,7 +105,7 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
   const recount = defineScript(client, 'recount');
 
   return {
-    /** Recounts holds and pending charges; `repair` sets the sums right in the same step. Safe to repeat. */
+    /** Recounts holds and pending charges; `repair` corrects the sums in the same step. Safe to repeat. */
     async recount(shard: number, tenantIds: readonly string[], how: { onDrift: OnDrift }): Promise<AuditedAccount[]> {
       if (tenantIds.length === 0) return [];
       const keys = keyspace.shard(shard);
@@ -131,23 +131,23 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
       }
     },
 
-    /** Settlement records that wait in the outbox or are dead letters. */
+    /** In the outbox or among the dead letters. */
     async waiting(shard: number): Promise<number> {
       const { outbox, deadLetters } = keyspace.shard(shard);
       const lengths = await Promise.all([client.xlen(outbox), client.xlen(deadLetters)]);
       return lengths[0] + lengths[1];
     },
 
-    /** Which of the requests are neither in the outbox nor among the dead letters; reads all of both. */
+    /** Reads all of the outbox and the dead letters; returns requests in neither. */
     async notWaiting(shard: number, requestIds: readonly string[]): Promise<string[]> {
       const { outbox, deadLetters } = keyspace.shard(shard);
       const ids = new Set(requestIds);
-      // A record may go from either to the other meanwhile, so the dead letters are read before and after.
+      // A record may move either way meanwhile, so the dead letters are read before and after.
       for (const stream of [deadLetters, outbox, deadLetters]) await strike(client, stream, ids);
       return [...ids];
     },
 
-    /** Which of the requests have no record any more, so that no worker can bring the settlement again. */
+    /** Finds requests without a record, so that no worker can bring the settlement again. */
     async withoutRecord(shard: number, requestIds: readonly string[]): Promise<string[]> {
       const { record } = keyspace.shard(shard);
       const found = await Promise.all(requestIds.map((id) => client.exists(record(id))));
@@ -165,7 +165,7 @@ export function createLastDrift(client: RedisClient, keyspace: Keyspace) {
       const parts = Object.entries(drift).flat();
       if (parts.length > 0) await client.hset(keyspace.shard(shard).drift, ...parts);
     },
-    /** Undefined: the shard has not been reconciled yet. */
+    /** Undefined: not reconciled yet. */
     async read(shard: number): Promise<Record<string, number> | undefined> {
       const parts = Object.entries(await client.hgetall(keyspace.shard(shard).drift));
       return parts.length === 0 ? undefined : Object.fromEntries(parts.map(([part, amount]) => [part, Number(amount)]));

@@ -2,7 +2,7 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 
-/** Keeps out of the administration: addresses that guess tokens, and sessions that were ended. */
+/** Keeps out addresses that guess tokens, and sessions that were ended. */
 export type AdminAccessStore = ReturnType<typeof createAdminAccessStore>;
 
 export function createAdminAccessStore(
@@ -13,14 +13,14 @@ export function createAdminAccessStore(
   const count = defineScript(client, 'count-address');
   const { failures, endedSession } = keyspace.administration;
   return {
-    /** Counts a failed token of an address. Undefined: it may try again; else the time until it may, in milliseconds. */
+    /** Counts a failed token of an address. Undefined: it may try again; else the milliseconds until it may. */
     async countFailure(requestId: string, address: string): Promise<number | undefined> {
       const reply = await count([failures(address)], [requestId, failuresPerMinute]);
       if (!Array.isArray(reply)) throw new Error('A Redis script gave no list');
       return reply[0] === 'admitted' ? undefined : Number(reply[3]);
     },
 
-    /** `lifeMs`: how long the session would have lasted. Safe to repeat. */
+    /** `lifeMs`: the session's remaining life. Safe to repeat. */
     async endSession(session: string, lifeMs: number): Promise<void> {
       await client.set(endedSession(session), '1', 'PX', Math.max(1, Math.ceil(lifeMs)));
     },

@@ -8,10 +8,7 @@ import type { Keyspace } from '../keyspace.ts';
 import { onResubscribed, subscribe } from '../connection.ts';
 import { createSharedStates } from './shared-states.ts';
 
-/**
- * Hears of every breaker that changes. `onMissed` is called after every reconnect, when messages may have been lost.
- * `client` is a subscriber.
- */
+/** `onMissed` is called after every reconnect, when messages may have been lost. `client` is a subscriber. */
 export async function listenForBreakers(
   client: RedisClient,
   keyspace: Keyspace,
@@ -25,23 +22,23 @@ export async function listenForBreakers(
   onResubscribed(client, onMissed);
 }
 
-/** A change as it is kept: the id is Redis's, a time and a number. */
+/** The id is Redis's: a time and a number. */
 export interface BreakerEvent extends BreakerChange {
   id: string;
 }
 
 export interface BreakerSnapshot {
-  /** Redis's clock, which is the one that all times of breakers are of. */
+  /** All times of breakers are by Redis's clock. */
   now: number;
   breakers: ReadonlyMap<string, Breaker>;
 }
 
-/** The circuit breakers of all providers, shared by all workers. */
+/** All workers share them. */
 export type BreakerStore = ReturnType<typeof createBreakerStore>;
 
 const EVENT_ID = /^\d{1,20}-\d{1,20}$/;
 
-/** Takes a value that is no breaker for a new one, which the next change puts in its place: the others are read all the same. */
+/** An unreadable value counts as a new breaker, which the next change stores: the others are still read. */
 function parseBreaker(json: string): Breaker {
   try {
     // Only this service writes it.
@@ -57,7 +54,7 @@ function toEvent(id: string, fields: string[]): BreakerEvent {
 }
 
 export interface BreakerEvents {
-  /** A call of this process has changed the state, so there is one event for each change. */
+  /** Emitted by the process that made the change, so once for each. */
   'breaker.changed': [change: BreakerChange];
 }
 
@@ -71,10 +68,7 @@ export function createBreakerStore(client: RedisClient, keyspace: Keyspace, emit
       return { now, breakers: states };
     },
 
-    /**
-     * Makes the next state of the current one, atomically: `next` is called again where another process was faster.
-     * Answers what then holds.
-     */
+    /** Atomic: `next` is called again where another process was faster. Returns the state that then holds. */
     async change(
       provider: string,
       next: (current: Breaker, now: number) => Breaker,
@@ -88,7 +82,7 @@ export function createBreakerStore(client: RedisClient, keyspace: Keyspace, emit
       return { breaker: state, now };
     },
 
-    /** For a provider that is deleted. */
+    /** For a deleted provider. */
     forget: shared.forget,
 
     /** One event more than the limit. */

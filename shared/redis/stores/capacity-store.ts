@@ -5,7 +5,6 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { createSharedStates } from './shared-states.ts';
 
-/** Whose capacity it is: a provider's, or one of its models'. */
 export interface CapacityOf {
   provider: string;
   /** Undefined: the provider as a whole. */
@@ -13,18 +12,18 @@ export interface CapacityOf {
 }
 
 export interface CapacitySnapshot {
-  /** Redis's clock, which is the one that all times of capacities are of. */
+  /** All times of capacities are by Redis's clock. */
   now: number;
   capacities: readonly (CapacityOf & { capacity: Capacity })[];
 }
 
-/** How many calls each provider is sent at once, shared by all workers. */
+/** All workers share them. */
 export type CapacityStore = ReturnType<typeof createCapacityStore>;
 
 /** Names of providers have no spaces. */
 const nameOf = ({ provider, model }: CapacityOf) => (model === undefined ? provider : `${provider} ${model}`);
 
-/** Takes a value that is no capacity for a new one. */
+/** An unreadable value counts as a new capacity. */
 function parseCapacity(json: string): Capacity {
   try {
     // Only this service writes it.
@@ -63,10 +62,10 @@ export function createCapacityStore(client: RedisClient, keyspace: Keyspace) {
       return { now, capacities: sorted.map(([name, capacity]) => ({ ...ofName(name), capacity })) };
     },
 
-    /** For a provider that is changed or deleted: what was found is of another server. */
+    /** For a provider that is changed or deleted: what was found belongs to another server. */
     async forget(provider: string): Promise<void> {
       const { states } = await shared.readAll();
-      // Shares stay: workers whose calls are in flight hold them.
+      // Shares stay: workers with calls in flight hold them.
       for (const name of states.keys())
         if (ofName(name).provider === provider)
           await shared.change(name, ({ shares, version }) => ({ ...newCapacity(), shares, version }));

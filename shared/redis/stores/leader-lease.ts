@@ -2,15 +2,15 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 
-/** Lets one process of many do a task: whoever holds the lease. Every task must stay right with two leaders for a moment. */
+/** Lets the holder of a lease do a task. Every task must stay right with two leaders for a moment. */
 export type LeaderLease = ReturnType<typeof createLeaderLease>;
 
-/** The shard whose lease stands for all shards: for tasks that belong to none. */
+/** Its lease serves tasks that belong to no shard. */
 export const FLEET_SHARD = 0;
 
 const LEASE_MS = 5_000;
 
-/** `mayLead`: while it is false this process gives up what it leads, for others who can do it. */
+/** `mayLead` false: this process gives its leases up, for others who can do the tasks. */
 export function createLeaderLease(client: RedisClient, keyspace: Keyspace, processId: string, mayLead = () => true) {
   const lead = defineScript(client, 'lead');
   async function ask(shard: number, task: string, kept: 'kept' | ''): Promise<boolean> {
@@ -20,9 +20,9 @@ export function createLeaderLease(client: RedisClient, keyspace: Keyspace, proce
   return {
     /** True while this process leads `task` on the shard; renews with every call. */
     hold: (shard: number, task: string): Promise<boolean> => ask(shard, task, ''),
-    /** Renews the lease; false: it ran out meanwhile, so another process may have led. */
+    /** False: the lease ran out meanwhile, so another process may have led. */
     renew: (shard: number, task: string): Promise<boolean> => ask(shard, task, 'kept'),
-    /** Gives the lease, or the turn, up, so that another process need not wait for its end. */
+    /** Gives the lease or turn up, so that no process has to wait for its end. */
     async release(shard: number, task: string): Promise<void> {
       await lead([keyspace.shard(shard).lease(task)], [processId, 0, '']);
     },

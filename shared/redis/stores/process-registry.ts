@@ -1,6 +1,6 @@
 /**
- * The processes that run, each under a key that expires 10 s after its last beat, by the clock of Redis alone. Ingresses
- * read by it which protocol the workers know: an ingress asks for things that an older worker does not.
+ * Processes are under keys that expire 10 s after the last beat, by Redis's clock alone. Ingresses read there which
+ * protocol workers know, so that they ask no older worker for what it does not.
  */
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,7 +14,7 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { inTime } from '../time-limits.ts';
 
-/** Raised by a change that makes ingresses ask for what workers did not know before. */
+/** Raised when ingresses begin to ask for what workers did not know. */
 export const PROTOCOL = 2;
 
 const BEAT_MS = 2_500;
@@ -32,7 +32,7 @@ export interface ProcessEntry {
   uptimeSeconds: number;
   /** Requests that a worker runs, or answers that an ingress relays. */
   running: number;
-  /** It was told to stop, and takes nothing more. */
+  /** Stopping: takes nothing more. */
   draining: boolean;
 }
 
@@ -41,7 +41,7 @@ export type ProcessRegistry = ReturnType<typeof createProcessRegistry>;
 export function createProcessRegistry(client: RedisClient, { processes }: Keyspace) {
   return {
     async list(): Promise<ProcessEntry[]> {
-      // In one order, by which pages of the list go on.
+      // Sorted, so that pages of the list go on.
       const ids = (await client.smembers(processes.ids)).sort();
       if (ids.length === 0) return [];
       const found = await client.mget(ids.map(processes.entry));
@@ -61,7 +61,7 @@ export function createProcessRegistry(client: RedisClient, { processes }: Keyspa
   };
 }
 
-/** Keeps this process in the registry until it ends. Returns what writes its state at once, as when it begins to stop. */
+/** Keeps this process in the registry until it ends. Returns what writes its state at once, for a stop. */
 export function register(
   registry: ProcessRegistry,
   own: Pick<ProcessEntry, 'id' | 'kind'>,
@@ -93,8 +93,8 @@ export function register(
 }
 
 /**
- * Resolves once each worker that takes requests knows the protocol of this ingress, so that an upgrade that replaces all
- * processes at once has its order: workers, then ingresses. Where no worker runs nothing is waited for: requests wait.
+ * Resolves once each worker that takes requests knows this ingress's protocol: so an upgrade that replaces all
+ * processes at once starts workers first. Without any worker it waits for nothing: requests wait.
  */
 export async function untilWorkersKnow(registry: ProcessRegistry, serving: Serving, log: Logger): Promise<void> {
   for (let isSaid = false; ;) {

@@ -1,7 +1,6 @@
 /**
- * One call to a provider for an operator who asks whether it works. Only workers have the provider's key and a way out
- * to it, so the ingress sends them a message. The first one that claims the test makes the call and leaves its result
- * under a key, where the ingress looks for it.
+ * Calls a provider once for an operator who asks whether it works. Only workers have the key and a way to it, so the
+ * ingress sends a message; the first worker to claim the test calls, and leaves the result under a key.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -10,7 +9,7 @@ import type { Keyspace } from '../keyspace.ts';
 import { subscribe } from '../connection.ts';
 import { inTime } from '../time-limits.ts';
 
-/** The part of a worker in a test: ids and names only, no key and no text. */
+/** Ids and names only, no key and no text. */
 export interface ProviderTest {
   id: string;
   provider: string;
@@ -19,7 +18,7 @@ export interface ProviderTest {
 
 export interface ProviderTestResult {
   ok: boolean;
-  /** Of the provider's answer; null: it gave none. */
+  /** Null: the provider gave no answer. */
   status: number | null;
   ms: number;
   /** The provider's own name for it. */
@@ -28,7 +27,6 @@ export interface ProviderTestResult {
   message: string;
 }
 
-/** The longest test. */
 export const TEST_MS = 30_000;
 /** By then a living worker has claimed the test. */
 const CLAIMED_MS = 3_000;
@@ -38,10 +36,9 @@ const CLAIMED = '';
 
 export type ProviderTests = ReturnType<typeof createProviderTests>;
 
-/** The side that asks. */
 export function createProviderTests(client: RedisClient, { providerTests: keys }: Keyspace) {
   return {
-    /** Undefined: no worker has claimed the test, or the one that did has died. */
+    /** Undefined: no worker has claimed the test, or its worker has died. */
     async run(test: ProviderTest): Promise<ProviderTestResult | undefined> {
       const message = JSON.stringify(test);
       await inTime(client.isCluster ? client.spublish(keys.channel, message) : client.publish(keys.channel, message));
@@ -58,7 +55,7 @@ export function createProviderTests(client: RedisClient, { providerTests: keys }
   };
 }
 
-/** The side that answers. `subscriber` is for pub/sub only. Resolves once it listens. */
+/** `subscriber` is for pub/sub only. Resolves once it listens. */
 export async function serveProviderTests(
   { redis, subscriber, keyspace }: { redis: RedisClient; subscriber: RedisClient; keyspace: Keyspace },
   run: (test: ProviderTest) => Promise<ProviderTestResult>,

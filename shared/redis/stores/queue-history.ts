@@ -2,7 +2,7 @@ import { addTo, emptyTally } from '../../domain/job-tally.ts';
 import type { JobTally } from '../../domain/job-tally.ts';
 import type { RedisClient } from '../connection.ts';
 
-/** A queue of BullMQ: the prefix of its keys, which has the hash tag, and its name. */
+/** `prefix` has the hash tag. */
 export interface HistoryKey {
   prefix: string;
   queue: string;
@@ -12,15 +12,15 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** Counts what ended in each queue: by the minute for the last hour, by the hour for as long as Bull Board can show. */
+/** Counts ended jobs by the minute for the last hour, by the hour for as long as Bull Board can show. */
 export type QueueHistory = ReturnType<typeof createQueueHistory>;
 
 const MINUTES_KEPT_SECONDS = 2 * 3_600;
-/** Bull Board shows 90 days. */
+/** Bull Board shows this many days. */
 export const DAYS_KEPT = 90;
 const HOURS_KEPT_SECONDS = (DAYS_KEPT + 1) * 86_400;
 
-/** Redis has a hash of the hour's minutes and one of the day's hours; a field is the time's beginning and what it counts. */
+/** Redis has a hash of the hour's minutes and one of the day's hours; a field is a beginning and its count's name. */
 const minutesKey = ({ prefix, queue }: HistoryKey, time: number) =>
   `${prefix}:${queue}:history:minutes:${Math.floor(time / HOUR_MS)}`;
 const hoursKey = ({ prefix, queue }: HistoryKey, time: number) =>
@@ -45,7 +45,7 @@ function addCount(tally: JobTally, what: string, count: number): void {
   else addTo(tally.ran, bucket, count);
 }
 
-/** Reads hashes whose fields are `<beginning>:<what>`, in units of `unitMs`. */
+/** Fields are `<beginning>:<what>`, in units of `unitMs`. */
 async function readTallies(
   client: RedisClient,
   keys: readonly string[],
@@ -73,7 +73,7 @@ function keysWithin(from: number, to: number, stepMs: number, keyAt: (time: numb
 
 export function createQueueHistory(client: RedisClient) {
   return {
-    /** Adds what ended at `time`. What a Redis that is away misses is in no chart. */
+    /** Adds what ended at `time`. A Redis that is away misses it. */
     async add(place: HistoryKey, time: number, tally: JobTally): Promise<void> {
       const minutes = minutesKey(place, time);
       const hours = hoursKey(place, time);
@@ -81,7 +81,7 @@ export function createQueueHistory(client: RedisClient) {
       const hour = Math.floor(time / HOUR_MS);
       const counts = countsOf(tally);
       const ofMinute = counts.filter(([what]) => what === 'c' || what === 'f');
-      // They share a write; each stands for itself, so a transaction would add nothing but its refusal in a full Redis.
+      // They share a write; a transaction would only add its refusal in a full Redis.
       await Promise.all([
         ...ofMinute.map(([what, count]) => client.hincrby(minutes, `${minute}:${what}`, count)),
         client.expire(minutes, MINUTES_KEPT_SECONDS),
@@ -89,7 +89,7 @@ export function createQueueHistory(client: RedisClient) {
         client.expire(hours, HOURS_KEPT_SECONDS),
       ]);
     },
-    /** Completed and failed jobs of each minute since `from`; a minute without any has no entry. */
+    /** By minute since `from`; a minute without any has no entry. */
     minutes: (place: HistoryKey, from: number, to: number): Promise<Map<number, JobTally>> =>
       readTallies(
         client,

@@ -2,20 +2,17 @@ import type { RedisClient } from '../connection.ts';
 import { defineScript } from '../scripts.ts';
 import type { ScriptReply } from '../scripts.ts';
 
-/** A change tells others two things: an event that is kept, and whether other processes must hear of the new state at once. */
+/** `event` is kept; `isHeard`: other processes must know the new state at once. */
 interface Announcement {
   /** JSON; '' for none. */
   event: string;
   isHeard: boolean;
 }
 
-/** States of one kind by name, each JSON with a version, which all workers change by compare and set. */
+/** Named JSON states with versions, which all workers change by compare and set. */
 export interface SharedStates<State> {
   readAll(): Promise<{ now: number; states: ReadonlyMap<string, State> }>;
-  /**
-   * Makes the next state of the current one, atomically: `next` is called again where another process was faster.
-   * Answers what held before and what then holds. All times are Redis's.
-   */
+  /** Atomic: calls `next` again where another process was faster. Returns states before and after, in Redis's time. */
   change(
     name: string,
     next: (current: State, now: number) => State,
@@ -26,7 +23,7 @@ export interface SharedStates<State> {
 
 export interface SharedStatesKeys {
   states: string;
-  /** Of the same slot. */
+  /** In the slot of the states. */
   events: string;
   channel: string;
 }
@@ -34,10 +31,10 @@ export interface SharedStatesKeys {
 /** About a week of a provider that fails every probe. */
 const EVENTS_MAX = 10_000;
 
-/** How often a change is tried again when others are faster; each of them has then changed something. */
+/** Each lost try means that another process has changed something. */
 const TRIES_MAX = 50;
 
-/** `parse` makes a new state of '' and of what cannot be read. */
+/** `parse` makes a new state of '' and of unreadable values. */
 export function createSharedStates<State extends { version: number }>(
   client: RedisClient,
   { states, events, channel }: SharedStatesKeys,
@@ -45,7 +42,7 @@ export function createSharedStates<State extends { version: number }>(
 ): SharedStates<State> {
   const changeScript = defineScript(client, 'change-state');
   const readScript = defineScript(client, 'read-states');
-  /** The state as last seen: a change then needs one call. */
+  /** The states last seen: a change then needs one call. */
   const seen = new Map<string, string>();
   let offsetMs = 0;
 
@@ -76,7 +73,7 @@ export function createSharedStates<State extends { version: number }>(
       for (let tried = 0; tried < TRIES_MAX; tried += 1) {
         const before = parse(json);
         const after = next(before, now);
-        // A state that is only believed to hold is written too, unchanged: that finds out whether it does.
+        // A state that is only believed to hold is written unchanged too, to check that it does.
         const nextJson = after === before ? json : JSON.stringify({ ...after, version: before.version + 1 });
         const changedAt = now;
         const answer = await swap(name, json, nextJson, announce(before, after, now));

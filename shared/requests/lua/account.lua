@@ -1,16 +1,15 @@
--- A tenant's balance in Redis is three numbers in micro-credits: `ledgerBalance` (from MongoDB, with its version),
--- `pending` (finished requests that are not settled) and `held` (admitted requests that have not finished). Spendable =
--- ledgerBalance - pending - held. The monthly token budget has the same three for each month: `ledgerTokens:`,
--- `pendingTokens:` and `heldTokens:`.
+-- A balance is three numbers in micro-credits: `ledgerBalance` (from MongoDB, with its version), `pending` (finished,
+-- not settled) and `held` (admitted, not finished). Spendable = ledgerBalance - pending - held. The token budget has
+-- the same for each month: `ledgerTokens:`, `pendingTokens:`, `heldTokens:`.
 local ALLOWANCE_MS = 2 * 86400000
 local HOUR_MS = 3600000
 
--- The number that Redis returned as text, or 0. `+ 0` reads the text once, tonumber twice.
+-- Reads a text of Redis; none is 0. `+ 0` reads the text once, tonumber twice.
 local function number_of(value)
   return value and value ~= '' and value + 0 or 0
 end
 
--- Changes several counters of the account in one write; takes names and differences in turn.
+-- Takes names and differences in turn, for one write.
 local function move(account, ...)
   local changes, fields, write = { ... }, {}, {}
   for index = 1, #changes, 2 do fields[#fields + 1] = changes[index] end
@@ -26,14 +25,13 @@ local function hold(account, month, micro, tokens)
   move(account, 'held', micro, 'heldTokens:' .. month, tokens)
 end
 
--- The micro-credits that are left after all holds and pending charges.
 local function spendable(account)
   local values = redis.call('HMGET', account, 'ledgerBalance', 'pending', 'held')
   return number_of(values[1]) - number_of(values[2]) - number_of(values[3])
 end
 
--- Takes tokens of a test request from its allowance, or gives them back if negative. The request's record names the
--- allowance, because it is that of the day of admission, even if the request ends on the next day.
+-- Takes tokens from a test allowance, or gives them back if negative. The record names the allowance: it is that of the
+-- day of admission, even if the request ends on the next day.
 local function use_allowance(allowance, tokens)
   if allowance and (tokens > 0 or redis.call('EXISTS', allowance) == 1) then
     redis.call('INCRBY', allowance, int(tokens))
@@ -41,27 +39,25 @@ local function use_allowance(allowance, tokens)
   end
 end
 
--- The tokens of work that providers have done for a tenant in this hour (UTC) and nobody pays for. `noted` is an hour and
--- its tokens (finish.lua).
+-- Tokens that providers worked on for a tenant in this hour (UTC) and nobody pays for. `noted`: an hour and its tokens.
 local function unpaid_in_hour(noted, now)
   local hour, tokens = string.match(noted or '', '^(%d+) (%d+)$')
   return hour and hour + 0 == math.floor(now / HOUR_MS) and tokens + 0 or 0
 end
 
--- A request may hold more than it needs yet, but at most 1/16 of what is left, so that holds of running requests do not
--- refuse other requests (docs/decisions/0009-holds-and-ledger.md).
+-- A request may hold ahead of need at most 1/16 of what is left, so that holds do not refuse other requests
+-- (docs/decisions/0009-holds-and-ledger.md).
 local SHARE = 16
 local UNLIMITED = 1e15
 
--- Returns how much more a request gets within one bound: what it must have (`required`), if that is left, or what it
--- would like ahead of need (`preferred`). `overdraft` is by how much it may exceed the bound.
+-- Grants within one bound: `required`, if that is left, or `preferred`, ahead of need. `overdraft` may exceed the
+-- bound.
 local function more_of(left, required, preferred, overdraft)
   if left < required then return math.max(0, math.min(required, left + overdraft)) end
   return math.max(required, math.min(preferred, math.floor(left / SHARE)))
 end
 
--- Loads the bounds of the holds of a tenant's requests, for raise_hold. A script reads it once for all requests of the
--- tenant. `left` is false if Redis lacks the ledger balance.
+-- Bounds for raise_hold; a script reads them once per tenant. `left` is false if Redis lacks the ledger balance.
 local function load_holds(account, month)
   local reserved = 'heldTokens:' .. month
   local values = redis.call('HMGET', account, 'ledgerBalance', 'pending', 'held',
@@ -79,8 +75,7 @@ local function save_holds(holds)
   holds.is_changed = false
 end
 
--- The holds of an account, read on their first use. `all` has those of one month per account: those of another month
--- are written first.
+-- Read on first use. `all` has one month per account: another month's holds are written first.
 local function holds_of(all, account, month)
   local holds = all[account]
   if holds and holds.month == month then return holds end
@@ -89,13 +84,11 @@ local function holds_of(all, account, month)
   return all[account]
 end
 
--- Raises the micro-credits and tokens that a request holds of credits and budget (`limit`; nil: no budget). `required`
--- and `preferred` are totals: what it must hold, and what it would like to hold. If no other request holds anything, it
--- may exceed a bound by `overdraft`, because a positive balance always admits one request. Returns what the request
--- holds now.
+-- Raises a request's hold of credits and budget (`limit`; nil: no budget) to the totals `required` or, ahead of need,
+-- `preferred`. If no other request holds anything, it may exceed a bound by `overdraft`, because a positive balance
+-- always admits one request. Returns the hold.
 local function raise_hold(holds, micro, tokens, limit, required, preferred, overdraft)
-  -- Redis came back without the ledger balance, and nobody knows what is left: no reason to end what runs, nor to hold
-  -- ahead of need.
+  -- Without the ledger balance nobody knows what is left: no reason to end what runs, nor to hold ahead of need.
   if not holds.left then preferred = required end
   local more_micro = more_of(holds.left and holds.left - holds.held or UNLIMITED, math.max(0, required.micro - micro),
     math.max(0, preferred.micro - micro), holds.held <= micro and overdraft.micro or 0)
@@ -107,7 +100,7 @@ local function raise_hold(holds, micro, tokens, limit, required, preferred, over
   return micro + more_micro, tokens + more_tokens
 end
 
--- The same for a test request, whose tokens come from an allowance.
+-- The same for a test request's allowance.
 local function more_allowed(allowance, tokens, limit, required, preferred, overdraft)
   local used = number_of(allowance and redis.call('GET', allowance))
   local more = more_of((limit or UNLIMITED) - used, math.max(0, required.tokens - tokens),
@@ -128,8 +121,7 @@ local function free_holds(record, account)
   end
 end
 
--- Checks a request's mode by the `billed` field of its record (1 live, 0 test; '' wants either). A tombstone without
--- the field counts as live.
+-- Compares with a record's `billed` (1 live, 0 test; '' wants either). A tombstone without it counts as live.
 local function is_of_mode(billed, wanted)
   return wanted == '' or (billed or '1') == wanted
 end

@@ -1,9 +1,8 @@
--- Removes entries whose charges are booked from the outbox for good. An entry whose charge is still pending stays:
--- Redis has come back without the balance that contains it. A full Redis refuses even this in a transaction, but not in a
--- script.
+-- Removes booked entries from the outbox. One whose charge is still pending stays: Redis came back without the balance
+-- that contains it. A full Redis refuses even this in a transaction, but not in a script.
 -- KEYS 1 outbox, then the pending charges of each tenant in turn
--- ARGV for each tenant how many entries it has, and the ids of each entry and of its request in turn
--- Returns how many were removed.
+-- ARGV for each tenant its number of entries, then ids of each entry and its request in turn. Returns the number
+-- removed.
 local ids, at = {}, 1
 for tenant = 2, #KEYS do
   local count, requests = tonumber(ARGV[at]), {}

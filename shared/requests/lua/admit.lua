@@ -31,19 +31,19 @@
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local IDEMPOTENCY_MS = 86400000
--- An hour's ceiling of tokens that nobody pays for: this part of the tokens a minute, but no less than so many.
+-- An hour's ceiling of unpaid tokens: this part of the tokens a minute, but no less than the second number.
 local UNPAID_PART, UNPAID_LEAST = 10, 1000000
--- Of the large bodies of a tenant's open requests (docs/spec.md#bodies).
+-- Bounds a tenant's open requests (docs/spec.md#bodies).
 local BODIES_BYTES_MAX = 256 * 1024 * 1024
--- Endpoints with a throttle log of their own.
+-- These have a throttle log of their own.
 local ENDPOINTS = { 'chat', 'chat.stream' }
--- At the ceiling of requests in flight, this many of the oldest are checked, because their ends may have been lost. The
--- same number of the newest shows how much of the allowance is held.
+-- At the ceiling of requests in flight, this many of the oldest are checked for lost ends. The same number of the
+-- newest shows how much of the allowance is held.
 local LOOK_AT = 20
 
 -- Local names are found sooner than global ones.
 local KEYS, ARGV = KEYS, ARGV
--- The order of acceptance is the time in microseconds. Unlike a counter, it stays right when Redis comes back empty.
+-- The order of acceptance: time in microseconds, which unlike a counter stays right when Redis comes back empty.
 local seq = now_us()
 local now = math.floor(seq / 1000)
 -- The caller has given up, so nobody is waiting for the answer.
@@ -56,14 +56,14 @@ local throttle_log, day_key = KEYS[req.at.throttle], KEYS[req.at.day]
 local allowance_key, named_key = KEYS[req.at.allowance], KEYS[req.at.named]
 local records = string.sub(KEYS[1], 1, -#id - 1)
 
--- Read: windows of the key, waiting requests, flags, the account.
+-- Reads windows of the key, waiting requests, flags, the account.
 local requests = count_of(KEYS[2], now)
 local throttled = throttle_log and count_of(throttle_log, now)
 local key_window, kept_at = unpack(redis.call('HMGET', KEYS[3], 'minute', 'kept'))
 local key = read_window(KEYS[3], key_window, now)
 
--- Usually none of the three exists: a record of this request, a job handed out before, a waiting job. `first` is the job with
--- the lowest tag, and its tag.
+-- Usually none exists of this request's record, a job handed out before and a waiting job. `first`: the job with the
+-- lowest tag, and that tag.
 local first, waiting, existing = {}, 0, nil
 local found = redis.call('EXISTS', KEYS[1], KEYS[8], KEYS[11])
 if found > 0 then
@@ -84,23 +84,22 @@ if billed then
   names[9], names[10] = 'ledgerBalance', 'pending'
   if req.budget then names[11], names[12] = 'ledgerTokens:' .. req.month, 'pendingTokens:' .. req.month end
 end
--- A request can follow its tenant's last one directly only if requests are waiting.
+-- Only if requests wait can a request follow its tenant's last one directly.
 if first[1] then names[#names + 1] = 'shift:' .. queue end
 local account = redis.call('HMGET', KEYS[4], unpack(names))
 local use_window, finish, debt, open_text, known_weight, held, held_tokens, noted = unpack(account, 1, 8)
 local use = read_window(KEYS[4], use_window, now)
 
 local completion = math.min(req.completionTokens, mean and math.ceil(mean) or MEAN_UNKNOWN)
--- Credits, budget and allowance hold what the request is likely to take. The windows may count more.
+-- Credits, budget and allowance hold the likely use. The windows may count more.
 local likely = req.promptTokens + completion
 local estimate = req.countedTokens or likely
 local micro = req.promptTokens * req.promptRate + completion * req.completionRate
--- `open` is an upper bound: the open requests when they were last counted, plus all admitted since. They are counted
--- again only if the bound reaches a limit.
+-- `open` is an upper bound, the last count plus all admitted since; it is counted again only when it reaches a limit.
 local open, held, held_tokens = number_of(open_text), number_of(held), number_of(held_tokens)
 local day = day_key and read_day(day_key, now)
--- `balance` is false if Redis lacks the account. `left` is the rest of the budget, or of the allowance, and `used` what
--- running requests have taken of it (of the allowance: all requests of the day).
+-- `balance` is false if Redis lacks the account. `left` is the rest of budget or allowance; `used` is running requests'
+-- part (of the allowance: all of the day's).
 local balance, left, used = nil, nil, 0
 if not billed then
   used = number_of(redis.call('GET', allowance_key))
@@ -112,8 +111,8 @@ else
     left, used = req.budget - number_of(ledger_tokens) - number_of(pending_tokens), held_tokens
   end
 end
--- However small the rest is, it admits a first request. A test request may use whatever the allowance has left after its
--- prompt; its answer ends there. A line of a batch waits for all that it is likely to take.
+-- Any rest admits a first request. A test request may use all that its prompt leaves of the allowance; its answer ends
+-- there. A line of a batch waits for its likely use.
 local needed = (billed or is_batch) and likely or req.promptTokens + 1
 
 local function reply(verdict, retry_ms, tokens, place)
@@ -123,7 +122,7 @@ local function reply(verdict, retry_ms, tokens, place)
   }
 end
 
--- Replies and takes the request count; that of a replay was taken when it was first accepted.
+-- Counts the request, unless it is a replay, which was counted when it was first accepted.
 local function reply_counted(verdict, retry_ms)
   if not is_batch and not req.isReplay then
     log_request(KEYS[2], id, now)
@@ -134,14 +133,14 @@ local function reply_counted(verdict, retry_ms)
   return reply(verdict, retry_ms)
 end
 
--- A running request ends and gives its hold back within about one recent duration; the first of many ends sooner.
+-- A running request ends within about one recent duration; the first of many ends sooner.
 local function until_end_of(count)
   local duration = number_of(redis.call('HGET', KEYS[4], 'duration'))
   return math.min(30000, math.max(1000, duration / math.max(1, count)))
 end
 
--- The call was repeated after its reply was lost: the request is admitted and a worker may have it, or it was voided.
--- Without a channel nobody waits for it, so another process admitted it.
+-- The call was repeated after its reply was lost: a worker may have the request, or it was voided. A request without a
+-- channel was admitted by another process.
 local function check_repetition()
   if not existing or not existing[1] then return end
   local state, tokens, place = unpack(existing)
@@ -157,7 +156,7 @@ local function check_leader()
   end
 end
 
--- Limits on requests that suspended accounts and joining calls have, too.
+-- These limits also hold for suspended accounts and joining calls.
 local function check_request_limits()
   if is_batch then return end
   if requests >= req.rpmLimit then return reply('rpm', wait_for_place(KEYS[2], req.rpmLimit, now)) end
@@ -166,7 +165,7 @@ local function check_request_limits()
   end
 end
 
--- A flag of the tenant other than 1 is the mark of its move to another shard (set-move-marker.lua): this shard admits nothing.
+-- Another tenant flag than 1 marks its move (set-move-marker.lua): this shard admits nothing.
 local function check_flags()
   if key_flag then return reply(key_flag == '1' and 'revoked' or 'changed') end
   if not tenant_flag then return end
@@ -176,8 +175,7 @@ local function check_flags()
   return moved
 end
 
--- A second call with the same Idempotency-Key, or a client's own retry, joins the first call's request. It counts as a
--- request and takes nothing else.
+-- The same Idempotency-Key, or a client's own retry, joins the first call's request and only counts as a request.
 local function check_joining()
   local unread = retries and find_unread(retries, records, now)
   if not joined and not unread then return end
@@ -185,7 +183,7 @@ local function check_joining()
   if refused then return refused end
   local reply_joined = reply_counted('joined')
   reply_joined[10] = joined or unread .. ' ' .. req.fingerprint
-  -- From here on it has a reader, so another retry joins another request.
+  -- With this reader, another retry joins another request.
   if unread then
     local record = records .. unread
     lease_reader(record, redis.call('HGET', record, 'channels') or '', req.channel, READER_LEASE_MS, 'joined', '1')
@@ -203,7 +201,7 @@ local function remove_ended()
   return ended
 end
 
--- Counts the open requests of the tenant, if their upper bound reaches a limit. Returns whether they reach the ceiling.
+-- Counts only if the upper bound reaches a limit. Returns whether the open requests reach the ceiling.
 local function is_open_full()
   if is_batch then return false end
   if open_text and open < req.tenantShare and not (req.openLimit and open >= req.openLimit) then return false end
@@ -213,8 +211,7 @@ local function is_open_full()
   return open >= req.openLimit
 end
 
--- Tokens that the tenant's newest open requests hold of the allowance. Most hold more than they take and will give the
--- rest back.
+-- The newest open requests' hold of the allowance. Most hold more than they take and will give the rest back.
 local function held_by_tests()
   local sum = 0
   for _, other in ipairs(redis.call('ZREVRANGE', KEYS[10], 0, LOOK_AT - 1)) do
@@ -294,7 +291,7 @@ end
 local refused = check_repetition() or check_leader() or check_flags() or check_joining() or check_windows()
   or check_money() or check_queue()
 if refused then return refused end
--- Such a first request holds no more than the rest, so it cannot spend more. A free one of an overdrawn account holds nothing.
+-- Such a first request holds, and so spends, only the rest; a free one of an overdrawn account holds nothing.
 if balance then micro = math.min(micro, math.max(0, balance)) end
 local reserve = left and math.min(likely, math.max(0, left)) or likely
 
@@ -303,7 +300,7 @@ count_now(key, 1, estimate)
 local key_fields = { 'minute', text_of_window(key) }
 if not is_batch then
   redis.call('ZADD', KEYS[2], now_text, id)
-  -- A log without requests may be new, without a time to live.
+  -- A log without requests may lack a time to live.
   if requests == 0 then keep_log(KEYS[2], now) end
   requests = requests + 1
 end
@@ -322,12 +319,11 @@ if is_due then
 end
 if day then log_day(day) end
 
--- The tenant's tags, its window and what it holds.
 local ends_at = number_of(finish)
 local ahead = first[2] and ends_at - first[2] or 0
 if ahead > NEAR_HEAD and is_ahead_of_clock(ends_at, ahead, now, queue, KEYS[10], KEYS[11], waiting) then ends_at = 0 end
 local start, is_first, follows = start_tag(first, ends_at, now)
--- If nothing waits, there is nobody to be fair to, and the debt is forgotten.
+-- If nothing waits, nobody is treated unfairly, and the debt is forgotten.
 local work = BASE_COST + estimate + (is_first and 0 or number_of(debt))
 local charged = math.max(1, work)
 local tag = decimal(start)
@@ -335,7 +331,7 @@ count_now(use, is_batch and 0 or 1, estimate)
 local account_fields = { 'minute', text_of_window(use), finish_name, decimal(start + charged / req.weight) }
 local new_debt = work == charged and '0' or int(work - charged)
 if new_debt ~= debt then put(account_fields, debt_name, new_debt) end
--- A request that does not follow its tenant's last one directly begins a busy period: corrections count from there.
+-- Without its tenant's last request directly before it, a request begins a busy period: corrections count from there.
 if not follows then
   put(account_fields, 'busySince:' .. queue, now_text)
   put(account_fields, 'shift:' .. queue, '0')
@@ -353,7 +349,6 @@ if not is_batch then
 end
 redis.call('HSET', KEYS[4], unpack(account_fields))
 
--- The record: what every request has, and the fields that only some have.
 local more = {}
 if req.budget then put(more, 'limit', int(req.budget)) end
 if allowance_key then put(more, 'allowance', allowance_key) end
@@ -361,7 +356,7 @@ if ARGV[6] ~= '' then put(more, 'metadata', ARGV[6]) end
 if req.name then put(more, 'model', req.name) end
 if is_batch then put(more, 'queue', queue) end
 if req.largeBytes then put(more, 'largeBytes', int(req.largeBytes)) end
--- The shift of the busy period is the last value read from the account.
+-- The last value read from the account.
 local shift = account[#names]
 if follows and number_of(shift) ~= 0 then put(more, 'shift', shift) end
 if req.retentionMs then put(more, 'retentionMs', int(req.retentionMs)) end
@@ -381,8 +376,7 @@ redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', '0', 'seq', seq_text, 
   'estimate', int(estimate), 'rates', req.rates,
   'tier', req.tier, 'onDisconnect', req.onDisconnect, 'reader:' .. req.channel, int(now + READER_LEASE_MS), unpack(more))
 local entity_key = KEYS[req.at.entity]
--- Scored with the time when nothing of the request is left any more; an answer that is kept for a day may stay that
--- long.
+-- The score is the time when nothing of the request is left; an answer that is kept for a day may stay that long.
 if entity_key then
   redis.call('ZREMRANGEBYSCORE', entity_key, '-inf', now_text)
   redis.call('ZADD', entity_key, int(now + req.recordMs + (req.onDisconnect == 'finish' and IDEMPOTENCY_MS or 0)), id)
@@ -395,5 +389,5 @@ if ARGV[3] ~= '' then
   redis.call('APPEND', KEYS[15], ',"acceptedAt":' .. now_text .. '}')
   add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, req.jobName, ARGV[4], ARGV[5], now_text, tag)
 end
--- The window is reset when this request leaves it: it is the newest.
+-- The window is reset when this request, the newest, leaves it.
 return { 'admitted', requests, MINUTE_MS, key.tokens, reset_of_window(key, now), 0, estimate, seq, now }

@@ -1,14 +1,13 @@
--- Adds text to the streams of running requests whose deliveries still own them. A refused request does not stop the
--- others.
+-- Adds text to running requests' streams for deliveries that own them. A refused request does not stop the others.
 -- KEYS of each request: record, stream
--- ARGV of each request: 1 short texts, each followed by a NUL: request id, fence, last sequence number, prompt tokens (for
---      whoever has to end the request), name of the claim ('': not compared), sequence number of the event before; 2 payload
--- Returns for each request 'ok', 'cancelled' (written, stop soon) or 'superseded'; 'missing' if there is no record; 'accepted'
--- if Redis came back without the claim, perhaps with that of an earlier delivery; 'behind' with the last sequence number it
--- has, if it came back without some of the text; 'failed' with the reason if Redis could not write the text.
--- Separates the messages of several requests. No JSON text contains it (channels.ts splits there).
+-- ARGV of each request: 1 short texts, each followed by a NUL: request id, fence, last sequence number, prompt tokens
+-- (for a process that has to end the request), name of the claim ('': not compared), number of the
+-- event before; 2 payload
+-- Returns for each request 'ok', 'cancelled' (written, stop soon), 'superseded', 'missing' (no record), 'accepted'
+-- (Redis lost the claim, perhaps has an earlier one), 'behind' with Redis's last sequence number (it lost text), or
+-- 'failed' with the reason why Redis could not write.
+-- Separates messages of several requests; no JSON text contains it (channels.ts).
 local SEPARATOR = '\30'
--- The messages of each ingress, by channel.
 local messages = {}
 
 local function append(record, stream, texts, payload)
@@ -20,12 +19,11 @@ local function append(record, stream, texts, payload)
   if known_fence ~= fence then return known_fence + 0 < fence + 0 and 'accepted' or 'superseded' end
   if owner ~= '' and known_owner ~= owner then return 'superseded' end
   local sent, done = sent_text + 0, is_cancelled and 'cancelled' or 'ok'
-  -- The call was repeated after its reply was lost: the text is already there.
+  -- The text is already there: this repeats a call whose reply was lost.
   if sent >= last_seq + 0 then return done end
   if sent ~= follows + 0 then return 'behind ' .. sent_text end
   add_entry(stream, last_seq, payload, owner)
   if sent == 0 then
-    -- The stream lives longer than any request may take.
     redis.call('PEXPIRE', stream, redis.call('HGET', record, 'ttlMs'))
     redis.call('HSET', record, 'lastSeq', last_seq, 'firstTokenAt', int(now_ms()), 'prompt', prompt)
   else

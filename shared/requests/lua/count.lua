@@ -1,10 +1,10 @@
 -- Counts a request that is not an admitted chat request, or checks whether it would be refused. It counts in the key's
--- log or in a separate one (look-ups), in a second log if the endpoint has a limit of its own, and in that of all keys of
--- the tenant: in each of them or in none. The figures returned are always the key's requests and tokens.
--- KEYS  1 rpm log, 2 what the key's requests take, 3 blocked key, 4 blocked tenant, 5 log that it takes from, 6 second log,
---       7 log of the tenant
--- ARGV  1 request id, 2 limit of log 5, 3 whether it takes one (1) or only looks (0), 4 limit of log 6 (empty: none),
---       5 limit of log 7 (empty: none)
+-- log or that of look-ups, in an endpoint's log, and in that of all keys of the tenant: in all or in none. Always
+-- returns the key's requests and tokens.
+-- KEYS 1 rpm log, 2 what the key's requests take, 3 blocked key, 4 blocked tenant, 5 log that it takes from, 6 second
+-- log, 7 log of the tenant
+-- ARGV 1 request id, 2 limit of log 5, 3 takes one (1) or only looks (0), 4 limit of log 6, 5 limit of log 7 (empty:
+-- none)
 local now = now_ms()
 local limit = tonumber(ARGV[2])
 local requests = count_of(KEYS[1], now)
@@ -16,7 +16,7 @@ local function reply(verdict, retry_ms)
 end
 
 if blocked[1] then return reply(blocked[1] == '1' and 'revoked' or 'changed') end
--- If a tenant moves to another shard, its flag is a mark (set-move-marker.lua).
+-- A moving tenant's flag is a mark (set-move-marker.lua).
 if blocked[2] and blocked[2] ~= '1' then
   local moved = reply('moved')
   moved[10] = blocked[2]

@@ -1,9 +1,8 @@
--- For scripts that end a request before a worker has it: gives back all that it has taken, and removes its job from
--- the waiting queue.
+-- For scripts that end a request before a worker has it: gives back all that it took, and removes its waiting job.
 -- The keys of such a script begin with these (acceptedKeys in keyspace.ts).
 -- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 what the key's requests take, 6 stream, 7 the tenant's open requests,
---      8 and 9 the waiting queues, interactive and batch
--- Returns what is told of a request that ended without a run (`endedEarly` in record-store.ts).
+-- 8 and 9 the waiting queues, interactive and batch
+-- Returns what `endedEarly` in record-store.ts tells of a request that ended without a run.
 local function drop_accepted(id)
   local values = redis.call('HMGET', KEYS[1], 'queue', 'acceptedAt', 'estimate', 'tier', 'billed')
   -- The body begins with ids and route; the caller's text stands behind them.

@@ -1,14 +1,13 @@
--- Erases all that Redis has of an ended request, and leaves a tombstone, so that neither a late admission nor a late
--- delivery or answer of the same id brings anything back. Safe to repeat.
--- KEYS 1 record, 2 body, 3 stream, 4 whole answer, 5 in-flight requests, 6 idempotency record (the record if the caller
---      knows of none)
--- ARGV 1 request id, 2 tenant id, 3 place in the order of acceptance up to which requests are erased,
---      4 lifetime of the tombstone in ms, 5 billed (1 live, 0 test, '' either)
--- Returns how many requests were erased (0: nothing was there); 'later' for one that was accepted after argument 3;
--- 'busy' for one that has not ended; 'foreign' for one that is another tenant's or of the other mode.
+-- Erases all that Redis has of an ended request. A tombstone keeps late admissions, deliveries and answers of its id
+-- from bringing anything back. Safe to repeat.
+-- KEYS 1 record, 2 body, 3 stream, 4 whole answer, 5 in-flight requests, 6 idempotency record (or the record)
+-- ARGV 1 request id, 2 tenant id, 3 erases up to this place in the order of acceptance, 4 lifetime of the tombstone in
+-- ms, 5 billed (1 live, 0 test, '' either)
+-- Returns the number erased (0: nothing was there); 'later' for one accepted after argument 3; 'busy' for one that has
+-- not ended; 'foreign' for another tenant's or one of the other mode.
 local values = redis.call('HMGET', KEYS[1], 'state', 'tenant', 'seq', 'acceptedAt', 'billed')
 if values[2] and (values[2] ~= ARGV[2] or not is_of_mode(values[5], ARGV[5])) then return 'foreign' end
--- An answer that was restored has only its time of acceptance.
+-- A restored answer has only its time of acceptance.
 local seq = tonumber(values[3]) or number_of(values[4]) * 1000
 if values[2] and seq > tonumber(ARGV[3]) then return 'later' end
 if values[1] == 'accepted' or values[1] == 'running' then return 'busy' end

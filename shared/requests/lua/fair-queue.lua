@@ -1,16 +1,14 @@
 -- The queue in which requests wait for a worker: BullMQ's sorted set of prioritized jobs, taken from the lowest score.
 -- Scores are start tags of start-time fair queueing (docs/decisions/0004-fair-queueing.md): tenants are served by
--- weight, and the requests of one tenant go in the order of acceptance.
--- Added to the tokens of every request, so that tiny requests are not free.
+-- weight, and a tenant's requests go in the order of acceptance.
+-- Added to every request's tokens, so that tiny requests are not free.
 local BASE_COST = 100
--- If nothing waits, the start tag is the clock's time, counted in tokens per millisecond: faster than any tenant can
--- use them.
+-- If nothing waits, the start tag is the time, in tokens per millisecond: faster than any tenant can use them.
 local VIRTUAL_TIME_PER_MS = 1000
 
--- The start tag of a tenant's next request. It follows the tenant's last one, which ends at `finish`, but never
--- precedes what is being served, so nobody saves up service. Only tags of a tenant that newly arrives are whole numbers,
--- so a newcomer goes before the next requests of those that have waited. `first` is the job with the lowest tag, and
--- that tag.
+-- The start tag of a tenant's next request follows its last one, which ends at `finish`, but never precedes what is
+-- being served, so nobody saves up service. Only newly arriving tenants have whole numbers, and so precede the next
+-- requests of those that waited. `first`: the job with the lowest tag, and that tag.
 -- Returns the tag, whether nothing waits, and whether the request follows the tenant's last one directly.
 local function start_tag(first, finish, now)
   if not first[2] then return now * VIRTUAL_TIME_PER_MS, true, false end
@@ -19,18 +17,17 @@ local function start_tag(first, finish, now)
   return finish % 1 == 0 and finish + 0.25 or finish, false, true
 end
 
--- If nothing of a tenant waits, its finish tag is near the head of the queue, or further if its last request or its
--- overrun was long.
+-- The finish tag of a tenant without waiting requests is near the head, or further after a long request or overrun.
 local NEAR_HEAD = 5000 * VIRTUAL_TIME_PER_MS
 
--- Writes a job as the scripts of the pinned BullMQ do, but without their events, which nobody reads. Its priority is 0:
--- a job that BullMQ hands out again goes to the front, because it was handed out before.
+-- Writes a job as the pinned BullMQ does, but without events, which nobody reads. Priority 0: a job that BullMQ hands
+-- out again goes to the front, because it was handed out before.
 local function write_job(job, name, data, opts, timestamp)
   return redis.call('HSET', job, '@name@', name, '@data@', data, '@opts@', opts, '@timestamp@', timestamp,
     '@delay@', '0', '@priority@', '0')
 end
 
--- Removes an ended job that was kept for Bull Board, so that its request can have a new one.
+-- An ended job was kept for Bull Board; its request can then have a new one.
 local function forget_ended_job(job, prioritized, id)
   if redis.call('HEXISTS', job, '@finishedOn@') == 0 then return end
   local prefix = string.sub(prioritized, 1, -#'@prioritized@' - 1)
@@ -69,10 +66,9 @@ local function add_job(job, prioritized, marker, meta, id, name, data, opts, tim
   end
 end
 
--- So many of a tenant's newest requests are looked at.
 local NEWEST_LOOKED_AT = 8
 
--- Whether requests of a tenant wait. If any do, its newest ones do, except those that are not queued yet.
+-- If any requests of a tenant wait, its newest ones do, except those that are not queued yet.
 local function has_waiting(open, prioritized)
   for _, id in ipairs(redis.call('ZREVRANGE', open, 0, NEWEST_LOOKED_AT - 1)) do
     if redis.call('ZSCORE', prioritized, id) then return true end
@@ -80,10 +76,10 @@ local function has_waiting(open, prioritized)
   return false
 end
 
--- Whether a tenant's finish tag is far behind all that waits (by `ahead`), and a minute ahead of the clock, although
--- nothing of the tenant waits: it was written before the server's clock was set back, and the queue has been empty
--- since. The tenant would otherwise wait until the clock has caught up, while others keep the queue from emptying. Ask
--- only if the end is not near. Lines of batches are not among the open requests; few of them are queued.
+-- Finds a finish tag far behind all that waits (by `ahead`) and a minute ahead of the clock, though nothing of the
+-- tenant waits: it was written before the clock was set back, and the queue has been empty since. The tenant would wait
+-- until the clock has caught up. Ask only if the end is not near. Lines of batches are not open requests; few are
+-- queued.
 local function is_ahead_of_clock(ends_at, ahead, now, queue, open, prioritized, waiting)
   if ends_at <= (now + MINUTE_MS) * VIRTUAL_TIME_PER_MS then return false end
   if queue == 'batch' then return ahead > NEAR_HEAD * (waiting + 1) end
@@ -94,8 +90,7 @@ local function job_of(prioritized, id)
   return string.sub(prioritized, 1, -#'@prioritized@' - 1) .. id
 end
 
--- Counts a tenant's open requests that are with workers, who take them in the order of acceptance: so a binary search
--- finds the first one that waits.
+-- Workers take a tenant's open requests in the order of acceptance, so a binary search finds the first that waits.
 local function taken_of(open, prioritized, count)
   local low, high = 0, count
   while low < high do
@@ -115,8 +110,8 @@ local MOVED_MAX = 96
 -- A tag may be off by this many tokens; such errors do not add up.
 local NEAR = BASE_COST / 4
 
--- Corrects the tags of a tenant's next waiting requests. Each request knows its own tag, and how far the busy
--- period had been shifted when it was tagged. None overtakes a request that was accepted before it.
+-- Corrects the tags of a tenant's next waiting requests, which know their tag and the busy period's shift at that time.
+-- None overtakes a request accepted before it.
 local function move_waiting(open, prioritized, records, period)
   if redis.call('ZCARD', prioritized) == 0 then return end
   local newest = redis.call('ZRANGE', open, -1, -1)[1]
@@ -154,9 +149,8 @@ local function move_waiting(open, prioritized, records, period)
   for _, tier in ipairs(TIERS) do redis.call('ZADD', tier_queue(prioritized, tier), 'XX', unpack(moves)) end
 end
 
--- How fast requests end: milliseconds between two ends, as a moving mean over small groups. `gap` covers all groups;
--- `pace` covers only groups at whose beginning and end requests waited, so it shows what workers can do, not what
--- callers send.
+-- Milliseconds between two ends, as a moving mean over small groups. `gap` covers all groups; `pace` only those that
+-- began and ended with requests waiting: it shows what workers can do, not what callers send.
 local GROUP = 8
 local GROUP_WEIGHT = 0.2
 local PAUSE_MAX_MS = 60000
@@ -185,16 +179,15 @@ local function record_throughput(key, whose, count, now, busy)
   redis.call('HSET', key, unpack(changes))
 end
 
--- Callers who come for the first time find most of the places that come free, so refused ones are told times this many
--- times as far apart as requests end: under a steady overload at least four of five who come when told find a place then.
+-- New callers take most free places, so refused ones get times this many times as far apart as requests end: under a
+-- steady overload, at least four of five who come when told find a place.
 local SPREAD = 10
 local RETRY_MIN_MS = 1000
 local RETRY_MAX_MS = 30000
--- The pace while none is known.
 local PACE_MS = 250
 
--- Returns in how many milliseconds a caller whom a full queue refused should come back. Callers are told one time after
--- the other, as far apart as the pace of `whose` requests in the hash `key` says; no place is kept for them.
+-- Milliseconds after which a caller refused by a full queue should come back. Told times are as far apart as the pace
+-- of `whose` requests in the hash `key`; no place is kept.
 local function retry_estimate_ms(key, whose, now)
   local pace, gap, last = unpack(redis.call('HMGET', key, 'pace:' .. whose, 'gap:' .. whose, 'retry:' .. whose))
   last = number_of(last)

@@ -1,29 +1,24 @@
--- Ends a request, once: writes the last entry of the stream, turns the hold into a pending charge, puts the settlement
--- record into the outbox, corrects the token use, deletes body and job.
--- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 pending charges, 6 outbox, 7 token use of the key, 8 mean completion of
---      the key, 9 statistics of the queue, 10 whole answer, 11 open requests of the tenant, 12 job, 13 active jobs,
---      and of a repeated end 14 to 19 the last of those of restore_request (restore-request.lua)
--- ARGV 1 request id,
---      2 short texts, each followed by a NUL, because that is faster than separate arguments: see the locals below,
---      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
---      5 notice for webhooks ('': none),
---      and of a repeated end that has all of the text, in case Redis has lost the request: from 6 on
---      what restore_request knows (restore-request.lua)
--- Returns 'finished', or 'charged' with the micro-credits if the account could not pay all; 'unbilled' if nobody pays for it;
--- 'behind' with the last sequence number that Redis has, if Redis came back without some of the text; otherwise the
--- state that was found, because this delivery no longer owns the request.
+-- Ends a request, once: writes the stream's last entry, a pending charge for the hold, and the settlement record in the
+-- outbox, corrects the token use, deletes body and job.
+-- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 pending charges, 6 outbox, 7 token use of the key, 8 mean completion
+-- of the key, 9 statistics of the queue, 10 whole answer, 11 open requests of the tenant, 12 job, 13 active jobs, and
+-- of a repeated end 14 to 19 the last of those of restore_request (restore-request.lua)
+-- ARGV 1 request id, 2 short texts, each followed by a NUL, which is faster than arguments: see the locals below,
+-- 3 payload, behind its head if the stream has no entry, 4 settlement record, 5 notice for webhooks ('': none),
+-- and of a repeated end with all the text, in case Redis lost the request: from 6 on restore_request's
+-- Returns 'finished', or 'charged' with micro-credits if the account could not pay all; 'unbilled' if nobody pays;
+-- 'behind' with Redis's last sequence number if it lost text; otherwise the found state: another delivery owns it.
 local MEAN_LIFETIME_MS = 86400000
--- One request in this many counts for the averages: fewer writes.
+-- One request in this many counts for the averages, which saves writes.
 local SAMPLE = 8
--- About how many notices may wait while MongoDB is unavailable.
+-- About how many notices may wait while MongoDB is away.
 local NOTICES_MAX = 100000
 
 -- Local names are found sooner than global ones.
 local KEYS, ARGV = KEYS, ARGV
--- `kept` is how many tokens stay in the window of the key and in the test allowance; `unpaid` how many providers have
--- worked on and nobody pays for; `overdraft` by how many micro-credits the account may be overdrawn; `follows` the
--- sequence number of the event before; `retention` in ms (0 keeps nothing); `owner` names the claim and locks its job
--- ('': not compared); `ends_job` is 1 if the job ends with the request.
+-- `kept`: tokens that stay in the key's window and the test allowance; `unpaid`: tokens of providers' work that nobody
+-- pays for; `overdraft`: micro-credits; `follows`: number of the event before; `retention` in ms (0 keeps nothing);
+-- `owner` names the claim and locks its job ('': not compared); `ends_job`: 1 if the job ends with the request.
 local cost, tokens, completion, kept, unpaid, overdraft, fence, last_seq, follows, status, retention, owner, queue,
   ends_job = struct.unpack('ssssssssssssss', ARGV[2])
 cost, kept = cost + 0, kept + 0
@@ -53,7 +48,7 @@ local now = now_ms()
 local now_text, keeps_nothing, is_billed = int(now), retention == '0', known_billed == '1'
 local answer_ms = keeps_nothing and READING_MS or retention
 local held, held_tokens = number_of(hold_text), number_of(hold_tokens)
--- Most ends need none of the names that are made from this.
+-- Most ends need no name made from it.
 local tag = tag_of(KEYS[3])
 local stream = tag .. 's:' .. id
 if follows == '0' then
@@ -61,9 +56,8 @@ if follows == '0' then
 else
   emit(stream, channels, id, last_seq, ARGV[3], answer_ms, owner)
 end
--- Ends the job as moveToFinished of the pinned BullMQ ends one that is not kept. The id may stay in BullMQ's set of
--- possibly stalled jobs, where BullMQ skips it. If another worker has the job by now, it finds that the request has
--- ended.
+-- Ends the job as the pinned BullMQ's moveToFinished ends one that is not kept. BullMQ skips the id where it stays in
+-- its set of possibly stalled jobs. Another worker with the job finds that the request has ended.
 local lock = KEYS[12] .. ':@lock@'
 if ends_job == '1' and redis.call('GET', lock) == owner then
   redis.call('LREM', KEYS[13], '-1', id)
@@ -73,9 +67,9 @@ else
 end
 redis.call('ZREM', KEYS[3], id)
 redis.call('ZREM', KEYS[11], id)
--- A request whose caller was told that it was not accepted is not charged.
+-- Its caller was told that the request was not accepted.
 local settlement = is_unbilled and '' or ARGV[4]
--- The final count may exceed the hold. The account is charged at most what it can pay, plus the overdraft.
+-- The final count may exceed the hold, but the charge only what the account can pay, plus the overdraft.
 if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'ledgerBalance') == 1 then
   local most = held + math.max(0, spendable(KEYS[4]) + overdraft)
   if cost > most then
@@ -89,10 +83,10 @@ if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'ledgerBalance')
     end
   end
 end
--- A request that was put back or is replayed has no estimate, and says nothing about how long requests take.
+-- A restored or replayed request has no estimate, and says nothing about durations.
 local settles, is_sampled = settlement ~= '', estimate and string.byte(id, -1) % SAMPLE == 0
 
--- The account is read once and written once: pending charge, token window, tags and throughput.
+-- One read and one write of the account: pending charge, token window, tags and throughput.
 local names = queue_fields(queue)
 local queue_field_count = #names
 if is_billed then

@@ -1,11 +1,9 @@
--- Where a request waits: its position among its tenant's requests, from 1, and how many ms until a worker may have it.
--- KEYS 1 record, 2 the tenant's open requests, 3 the tenant's account,
---      4 waiting queue, 5 list of jobs handed out before, 6 queue statistics; 7 to 9 the same for batches
--- ARGV 1 request id
--- Returns nil for a request that does not wait.
--- A tenant's own pace shows how much others take between its requests, for as long as it is recent.
+-- A waiting request's position among its tenant's, from 1, and the ms until a worker may have it; nil if it does not
+-- wait.
+-- KEYS 1 record, 2 the tenant's open requests, 3 the tenant's account, 4 waiting queue, 5 list of jobs handed out
+-- before, 6 queue statistics; 7 to 9 the same for batches; ARGV 1 request id
+-- A tenant's pace, if recent, shows how much others take between its requests.
 local RECENT_MS = 30000
--- The pace before anything is known.
 local PACE_MS = 250
 local values = redis.call('HMGET', KEYS[1], 'state', 'queue')
 if values[1] ~= 'accepted' then return nil end

@@ -1,12 +1,12 @@
--- Puts back jobs that a worker has taken and will not start. They go before the waiting queue, because they were
--- handed out before. Jobs whose lock the worker has lost stay where they are. Safe to repeat.
+-- Puts jobs back that a worker has taken and will not start: before the waiting queue, because they were handed out
+-- before. Jobs whose lock the worker has lost stay. Safe to repeat.
 -- KEYS 1 list of jobs handed out before, 2 active jobs, 3 settings of the queue, 4 marker
--- ARGV 1 lock, which also names the claims, 2 and 3 how names of jobs and records begin, then the ids of jobs, the next
---      one first
--- Returns how many jobs were put back.
+-- ARGV 1 lock, which also names the claims, 2 and 3 how names of jobs and records begin, then the jobs' ids, the next
+-- one first
+-- Returns the number put back.
 local count = 0
 
--- After this the next delivery is the first one again.
+-- The next delivery is the first one again.
 local function undo_claim(record)
   local values = redis.call('HMGET', record, 'state', 'fence', 'owner')
   if values[1] ~= 'running' or values[2] ~= '1' or values[3] ~= ARGV[1] then return end

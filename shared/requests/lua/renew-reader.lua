@@ -1,6 +1,5 @@
--- Renews or ends an ingress's lease as a reader of a request; when the last reader has left, the disconnect grace
--- starts. A reader that says so leaves no lease, so that it differs from one that could not renew (renew.lua).
--- KEYS 1 record, 2 stream, 3 whole answer; ARGV 1 channel, 2 lease in ms (0 ends it)
+-- Renews or ends an ingress's reader lease; the last reader's end starts the disconnect grace. A reader that ends it
+-- leaves no lease, unlike one that could not renew (renew.lua).
 local state, channels = unpack(redis.call('HMGET', KEYS[1], 'state', 'channels'))
 local is_open = state == 'accepted' or state == 'running'
 if is_open and ARGV[2] == '0' then

@@ -1,13 +1,12 @@
--- Renews the lease of a running request, raises its weight in the key's token window, and grants it more of credits, budget
+-- Renews a running request's lease, raises its weight in the key's token window, and grants it more of credits, budget
 -- or test allowance.
 -- KEYS 1 record, 2 inflight, 3 account, 4 token use of the key
--- ARGV 1 request id, 2 fence, 3 lease in ms, 4 disconnect grace in ms, 5 token weight,
---      then pairs of micro-credits and tokens: 6 and 7 what it must hold in all, 8 and 9 what it would like to hold,
---      10 and 11 by how much it may exceed a bound if no other request holds anything of it, 12 name of the claim ('': not
---      compared)
--- Returns 'superseded'; 'missing' (there is no record); 'accepted' (Redis came back without the claim, perhaps with an
--- earlier one); or 'cancelled', 'abandoned' (nobody reads any more) or 'ok', with the micro-credits and tokens that are
--- held now (-1: not bounded), and with for how many ms nobody has read (-1: a reader did not renew its lease).
+-- ARGV 1 request id, 2 fence, 3 lease in ms, 4 disconnect grace in ms, 5 token weight, then pairs of micro-credits and
+-- tokens: 6 and 7 what it must hold in all, 8 and 9 what it would like to hold, 10 and 11 by how much it may exceed a
+-- bound if no other request holds any, 12 name of the claim ('': not compared)
+-- Returns 'superseded'; 'missing' (no record); 'accepted' (Redis lost the claim, perhaps has an earlier one); or
+-- 'cancelled', 'abandoned' (nobody reads any more) or 'ok', with micro-credits and tokens held (-1: not bounded), and
+-- the ms for which nobody has read (-1: a reader did not renew its lease).
 local state, fence, is_cancelled, owner, accepted_at, estimate, weight, hold_text, hold_tokens, month, billed, allowance,
   limit = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner', 'acceptedAt', 'estimate', 'weight',
     'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit'))
@@ -18,7 +17,7 @@ if ARGV[12] ~= '' and owner ~= ARGV[12] then return { 'superseded', 0, 0 } end
 local leased = int(now_ms() + tonumber(ARGV[3]))
 redis.call('ZADD', KEYS[2], leased, ARGV[1])
 redis.call('HSET', KEYS[1], 'leased', leased)
--- Says 'abandoned' where nobody reads, and nobody came back within the grace (docs/spec.md#disconnect).
+-- Says 'abandoned' if no reader came back within the grace (docs/spec.md#disconnect).
 local function look_for_readers(now)
   if redis.call('HGET', KEYS[1], 'onDisconnect') ~= 'cancel' then return nil end
   local fields, latest, has_lapsed = redis.call('HGETALL', KEYS[1]), 0, false
@@ -26,7 +25,7 @@ local function look_for_readers(now)
     local is_lease = string.sub(fields[index], 1, 7) == 'reader:'
     if is_lease or fields[index] == 'left' then
       local till = tonumber(fields[index + 1])
-      -- No reader's lease is that long: it was made before the server's clock was set back. A live reader renews it.
+      -- No reader's lease is that long: it was made before the clock was set back. A live reader renews it.
       if till > now + MINUTE_MS then
         till = now
         redis.call('HSET', KEYS[1], fields[index], int(now))

@@ -1,9 +1,7 @@
--- Removes the end of a request that failed without text, so that it can be admitted again under its id. Until then Redis
--- knows nothing of it, so nobody's late end counts. Safe to repeat.
--- KEYS 1 record, 2 stream, 3 whole answer, 4 mark of an end without a record
--- ARGV 1 tenant id
--- Returns the state that was found, and the fence of its last delivery: 'failed' and 'missing' are open now, any other is
--- unchanged.
+-- Removes the end of a request that failed without text, for admission under the same id. Until then Redis knows
+-- nothing of it, so no late end counts. Safe to repeat.
+-- KEYS 1 record, 2 stream, 3 whole answer, 4 mark of an end without a record; ARGV 1 tenant id
+-- Returns the found state and the last delivery's fence: 'failed' and 'missing' are open now, any other is unchanged.
 local values = redis.call('HMGET', KEYS[1], 'state', 'status', 'lastSeq', 'tenant', 'fence')
 if values[1] then
   if values[4] ~= ARGV[1] then return { 'foreign', '' } end

@@ -1,8 +1,8 @@
--- Restores an ended request that Redis no longer has, for a while. An existing record is left alone, unless it is a
--- tombstone of which no caller was told (void.lua), or only its answer is gone. Safe to repeat.
+-- Restores an ended request for a while. Leaves an existing record, unless it is a tombstone of which no caller was
+-- told (void.lua), or only its answer is gone. Safe to repeat.
 -- KEYS 1 record, 2 stream, 3 idempotency record (the record if there is none), 4 whole answer
--- ARGV 1 lifetime in ms, 2 value of the idempotency record ('' none), 3 its lifetime in ms, 4 number of fields of the
---      record, then names and values in turn, then sequence number and payload of each entry in turn
+-- ARGV 1 lifetime in ms, 2 value of the idempotency record ('' none), 3 its lifetime in ms, 4 number of the record's
+-- fields, then names and values in turn, then sequence number and payload of each entry in turn
 if ARGV[2] ~= '' then redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3], 'NX') end
 if redis.call('EXISTS', KEYS[1]) == 1 then
   local state, voidUnconfirmed, is_gone = unpack(redis.call('HMGET', KEYS[1], 'state', 'voidUnconfirmed', 'gone'))

@@ -3,17 +3,16 @@ local function replication_id()
   return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
 end
 
--- A reader that stands for ingresses not yet heard from: without it, an answer of which nothing is kept would be
--- deleted before they ask. It also marks a request that was put back (void.lua). Ends are published to it, so its name
--- has the shard's hash tag: the service's user may publish to no other channel, and a cluster node knows no channels of
--- other slots.
+-- A reader that stands for ingresses not yet heard from: without it, an answer that is not kept would be deleted before
+-- they ask. It also marks a restored request (void.lua). Its name has the shard's hash tag, as ends are published to
+-- it: the service's user may publish to no other channel, and cluster nodes know none of other slots.
 local function unknown_reader(record)
   return string.match(record, '^{[^}]*}') .. '?'
 end
 local UNKNOWN_READER_MS = 15000
 
--- Counts a request again towards the limits on requests: its key's, its endpoint's and its tenant's, whose window
--- counts it as of now. Only keys with a daily limit have day counters.
+-- Counts a request again in its key's and endpoint's windows, and now in its tenant's. Only keys with a daily limit
+-- have day counters.
 local function count_again(id, minute_log, throttle_log, day_key, account, queue, accepted_at)
   if queue ~= 'batch' then
     log_request(minute_log, id, accepted_at)
@@ -28,11 +27,11 @@ local function count_again(id, minute_log, throttle_log, day_key, account, queue
   if redis.call('EXISTS', day_key) == 1 then log_day(read_day(day_key, accepted_at)) end
 end
 
--- Rewrites the record of a request of which Redis has lost everything, as its delivery knows it: running, without text.
+-- Rewrites a record that Redis lost, as its delivery knows it: running, without text.
 -- `keys`: record, stream, whole answer, idempotency record and requests of the entity (the record if there is none),
 -- requests of the key in the last minute, those of the endpoint, those of the key in the last day, account.
--- `known`: value of the idempotency record ('': none), its lifetime in ms, time of acceptance, then names and values of the
--- record in turn.
+-- `known`: value of the idempotency record ('': none), its lifetime in ms, acceptance, names and values of the record
+-- in turn.
 local function restore_request(id, keys, fence, owner, queue, retention, known)
   local record, stream, answer, named, entity, minute_log, throttle_log, day_key, account = unpack(keys)
   local reader = unknown_reader(record)
@@ -45,7 +44,7 @@ local function restore_request(id, keys, fence, owner, queue, retention, known)
     redis.call('SET', named, known[1], 'PX', known[2], 'NX')
     if string.sub(redis.call('GET', named), 1, #id) == id then redis.call('HSET', record, 'idempotency', named) end
   end
-  -- Longer than admission keeps its entries, so that this shortens the life of none of them.
+  -- Longer than admission's entries, so that none of them lives shorter.
   if entity ~= record then
     local listed_ms = 2 * known[2] + retention
     redis.call('ZADD', entity, int(now_ms() + listed_ms), id)
@@ -53,8 +52,8 @@ local function restore_request(id, keys, fence, owner, queue, retention, known)
   end
 end
 
--- Puts a request back before a repeated end, if it has no record, a tombstone of which no caller was told (void.lua),
--- or an answer restored from MongoDB (restore-answer.lua), which has no fence and says nothing about its charge.
+-- Restores a request before a repeated end, if it has no record, a tombstone of which no caller was told (void.lua), or
+-- MongoDB's answer (restore-answer.lua), which has no fence and does not know its charge.
 local function restore_ended(id, keys, fence, owner, queue, retention, known)
   local state, voidUnconfirmed, known_fence = unpack(redis.call('HMGET', keys[1], 'state', 'voidUnconfirmed', 'fence'))
   if not state or state == 'void' and voidUnconfirmed or state == 'done' and not known_fence then

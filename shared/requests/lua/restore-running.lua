@@ -1,16 +1,16 @@
--- Puts back a running request of which Redis has lost everything, so that its delivery goes on.
+-- Restores a running request that Redis has lost completely, so that its delivery goes on.
 -- KEYS 1 to 9 those of restore_request (the last is the account), 10 body, 11 inflight, 12 open requests of the tenant,
---      13 incarnation of the shard (incarnation.lua), 14 note that the request has ended
+-- 13 incarnation of the shard (incarnation.lua), 14 note that the request has ended
 -- ARGV 1 short texts, each followed by a NUL: see the locals below, 2 body, then what restore_request knows
--- Returns 1, also if another call of this delivery was quicker; 2 if Redis lacks the ledger balance, too; 0 if Redis knows
--- the request in another state, or that it has ended, or another request has its Idempotency-Key, or Redis cannot have lost
--- it: it was accepted too long ago, or only this worker was cut off from a server that lives. Then it has ended and expired.
+-- Returns 1, also after another call of this delivery; 2 if Redis lacks the ledger balance, too; 0 if Redis has another
+-- state, the end or another request with its Idempotency-Key, or cannot have lost it: it was accepted too long ago, or
+-- only this worker was cut off from a living server. Then it has ended and expired.
 local LOST_MS = 10000
--- More than the clocks of two servers differ.
+-- Longer than two servers' clocks differ.
 local CLOCKS_MS = 10000
 
--- `ttl` is how long text and body stay at most; `retention` and `lease` are in ms; `queue` is the name of the queue;
--- `away` is for how many ms Redis has just been unavailable: nobody could end a request meanwhile.
+-- `ttl`: longest life of text and body; `retention`, `lease` in ms; `queue`: its name; `away`: ms for which Redis has
+-- just been unavailable, and nobody could end a request.
 local id, fence, owner, lease, ttl, retention, queue, accepted_at, seq, away, claimed_at =
   struct.unpack('sssssssssss', ARGV[1])
 local now = now_ms()
@@ -34,7 +34,7 @@ redis.call('SET', KEYS[10], ARGV[2], 'PX', ttl)
 redis.call('ZADD', KEYS[11], leased, id)
 if queue ~= 'batch' then
   redis.call('ZADD', KEYS[12], seq, id)
-  -- The known number of open requests may be too low now, so the next admission counts them.
+  -- The known number of open requests may be too low, so the next admission counts them.
   redis.call('HDEL', KEYS[9], 'open')
 end
 return restored_reply()

@@ -1,12 +1,12 @@
 -- The tries of one call that an official client makes by itself (docs/decisions/0008-ambiguous-admissions.md). They
--- have no key in common, so a list has the latest requests of equal calls, as ids divided by spaces, the latest first.
--- How long an answer that nobody has read waits for its caller: clients try again within some seconds.
+-- share no key, so a list has the ids of the latest equal calls' requests, the latest first, between spaces.
+-- An unread answer waits this long for its caller: clients try again within some seconds.
 local RETRY_WINDOW_MS = 60000
--- So many characters of ids; of one that is cut there is no record.
+-- Characters of the list; an id that is cut has no record.
 local RETRIES_LENGTH = 2048
 
--- The latest of the requests in `list` that has lost its reader, while it runs or within the window after its end; nil if
--- all have been read, failed, or are being cancelled. `prefix`: how names of records begin.
+-- The latest request in `list` that has lost its reader, while it runs or within the window after its end; nil if all
+-- were read, failed, or are being cancelled. `prefix`: how names of records begin.
 local function find_unread(list, prefix, now)
   for id in string.gmatch(list, '%S+') do
     local record = prefix .. id
@@ -14,7 +14,7 @@ local function find_unread(list, prefix, now)
       unpack(redis.call('HMGET', record, 'state', 'status', 'finishedAt', 'gone', 'cancel', 'unbilled'))
     local is_open = state == 'accepted' or state == 'running'
     local is_answered = state == 'done' and status == 'completed' and now - number_of(finished) <= RETRY_WINDOW_MS
-    -- Whoever was reading at the end has got the answer.
+    -- A reader at the end has got the answer.
     if (is_open or is_answered) and not (gone or cancel or unbilled)
       and not is_read(record, is_open and now or number_of(finished)) then
       return id
@@ -22,7 +22,6 @@ local function find_unread(list, prefix, now)
   end
 end
 
--- Takes a request off the list of those that a retry may join.
 local function forget_retries(list, id)
   local rest = {}
   for other in string.gmatch(redis.call('GET', list) or '', '%S+') do
@@ -35,8 +34,8 @@ local function forget_retries(list, id)
   end
 end
 
--- Frees the Idempotency-Key of a request that ended without an answer, so that a retry runs, and forgets of which call it
--- was a try.
+-- Frees the Idempotency-Key of a request that ended without an answer, so that a retry runs, and leaves its call's
+-- tries.
 local function forget_idempotency(record, id)
   local key, retries = unpack(redis.call('HMGET', record, 'idempotency', 'retries'))
   if retries then forget_retries(retries, id) end

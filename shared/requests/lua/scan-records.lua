@@ -1,6 +1,5 @@
--- Which of the given records are a tenant's, or nobody's. One call checks many: a move looks at all records of a shard.
+-- Returns the positions of records that are a tenant's, or nobody's, many in one call: a move looks at all of a shard.
 -- KEYS records; ARGV 1 tenant id
--- Returns their positions.
 local own = {}
 for index, record in ipairs(KEYS) do
   local tenant = redis.call('HGET', record, 'tenant')

@@ -1,23 +1,22 @@
--- Hands several jobs of a queue to a worker, as moveToActive of the pinned BullMQ hands out one, and claims the request
--- of each job that starts for the first time. Fewer jobs than asked for mean that no more wait.
--- KEYS 1 list of jobs handed out before, 2 waiting queue, 3 active jobs, 4 settings of the queue, 5 marker, 6 delayed jobs,
---      7 priority counter, 8 inflight
--- ARGV 1 jobs at most, 2 lock, which also names the claims, 3 its lifetime in ms, 4 the worker's time in ms,
---      5 lease in ms ('': claims nothing),
---      6 to 9 how names of jobs, records, bodies and accounts begin,
---      then the tiers of which no request may be taken, because their providers are full
--- Returns 'other', and takes nothing, if the queue has what only BullMQ's own script can hand out. Otherwise a list for
--- each job: id and fields; or, for a claimed request, id, '', the reply of claim.lua, the job's time and its tenant.
--- The worker knows the other fields of such a job, which are the same for all (bullmq-layout.ts).
+-- Hands several jobs to a worker, as the pinned BullMQ's moveToActive hands out one, and claims the requests of first
+-- starts. Fewer jobs than asked for mean that no more wait.
+-- KEYS 1 list of jobs handed out before, 2 waiting queue, 3 active jobs, 4 settings of the queue, 5 marker, 6 delayed
+-- jobs, 7 priority counter, 8 inflight
+-- ARGV 1 jobs at most, 2 lock, which also names the claims, 3 its lifetime in ms, 4 the worker's time in ms, 5 lease in
+-- ms ('': claims nothing), 6 to 9 how names of jobs, records, bodies and accounts begin, then tiers that are closed
+-- because their providers are full
+-- Returns 'other', and takes nothing, if only BullMQ's own script can hand out what the queue has. Otherwise for each
+-- job: id and fields; or, for a claimed request, id, '', the reply of claim.lua, the job's time and its tenant. The
+-- worker knows such a job's other fields, which never differ (bullmq-layout.ts).
 local FIRST = '1'
 
 local settings = redis.call('HMGET', KEYS[4], '@paused@', '@concurrency@', '@limiterMax@', '@limiterDuration@', 'tiers')
 if settings[2] or settings[3] or settings[4] or redis.call('EXISTS', KEYS[6]) == 1 then return 'other' end
 if settings[1] then return {} end
 
--- While some tiers are closed, the waiting queue is read by tier. The index is made when it is first needed, kept by
--- add_job (fair-queue.lua), and forgotten some time after all tiers are open. A request whose tier is unknown may be
--- taken at any time: its worker learns why it must not run.
+-- While tiers are closed, the waiting queue is read by tier. The index is made on need, kept by add_job
+-- (fair-queue.lua), and forgotten some time after all tiers are open. A request of unknown tier may be taken at any
+-- time: its worker learns why it must not run.
 local function index_line(now)
   local until_ms = number_of(settings[5])
   if until_ms > now + INDEX_MS / 2 and until_ms <= now + INDEX_MS then return end
@@ -35,8 +34,7 @@ local function index_line(now)
   for _, tier in ipairs(TIERS) do redis.call('PEXPIRE', tier_queue(KEYS[2], tier), INDEX_MS) end
 end
 
--- The next requests of the open tiers, in the order of the queue; they are in the index until they are found to have
--- left it.
+-- In the order of the queue; entries stay in the index until they are found to have left it.
 local function take_open(wanted, closed)
   local ids = {}
   while #ids < wanted do
@@ -78,18 +76,17 @@ local taken = {}
 local call = { inflight = KEYS[8], accounts = ARGV[9], lease_ms = ARGV[5], now = now_ms(), holds = {} }
 for index, id in ipairs(ids) do
   local job = ARGV[6] .. id
-  -- Jobs of the waiting queue start for the first time, or run again: those have a fence, so the claim of a first
-  -- delivery is refused.
+  -- Waiting jobs start for the first time, or run again with a fence, which refuses the claim of a first delivery.
   local may_claim = ARGV[5] ~= ''
   if may_claim and index <= handed_out_before then may_claim = number_of(redis.call('HGET', job, '@attemptsStarted@')) == 0 end
   local claimed, tenant, accepted_at
   if may_claim then
-    -- A claim that fails does not stop the others: the job stays unclaimed, and its worker meets the fault by itself.
+    -- A failed claim does not stop the others: the worker of the unclaimed job meets the fault by itself.
     local _
     _, claimed, tenant, accepted_at =
       pcall(claim_request, call, id, ARGV[7] .. id, ARGV[8] .. id, FIRST, ARGV[2])
   end
-  -- Without a claim here, the worker claims the request itself and learns why it must not run.
+  -- An unclaimed request's worker claims it and learns why it must not run.
   if tenant then
     redis.call('HSET', job, '@processedOn@', ARGV[4], '@attemptsStarted@', FIRST)
     taken[#taken + 1] = { id, '', claimed, accepted_at, tenant }

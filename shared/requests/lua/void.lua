@@ -1,22 +1,21 @@
--- Voids an admission whose job never started: frees its holds and leaves a tombstone, so that neither a late admission
--- nor a late job of the same id can run. Safe to repeat.
+-- Voids an admission whose job never started: frees its holds; a tombstone keeps late admissions and jobs of its id
+-- from running. Safe to repeat.
 -- KEYS those of drop.lua, 10 channel of cancelled requests
--- ARGV 1 request id, 2 lifetime of the tombstone in ms, 3 last entry for whoever still reads ('': nobody does),
---      4 1 if the caller got 503: a worker that has the request stops, and nobody pays,
---      5 1 if no admission can still be under way: a missing record then needs no tombstone,
---      6 1 if the caller gets an error unless a worker has the request, 7 tenant id ('': unknown)
--- Returns the state that was found, of an accepted one with what drop_accepted returns: 'accepted' and 'missing' are void now, any other is unchanged. 'joined': it was
--- accepted and stays so, as another call reads it, or was promised that it ends. 'stopped': it was running, and its worker
--- gets a signal to stop. 'gone': the request has ended and was charged, but its caller got 503,
--- and nobody can read the answer any more, or knows of it; its
--- Idempotency-Key is free.
+-- ARGV 1 request id, 2 lifetime of the tombstone in ms, 3 last entry for readers ('': there are none), 4 1 if the
+-- caller got 503: a worker that has the request stops, and nobody pays, 5 1 if no admission can still be under way: a
+-- missing record then needs no tombstone, 6 1 if the caller gets an error unless a worker has the request, 7 tenant id
+-- ('': unknown)
+-- Returns the found state, of an accepted one with drop_accepted's values: 'accepted' and 'missing' are void now, any
+-- other is unchanged. 'joined': stays accepted, as another call reads it, or was promised its end. 'stopped': its
+-- worker gets a signal to stop. 'gone': the request has ended and was charged, but its caller got 503, and nobody can
+-- read the answer, or knows of it; its Idempotency-Key is free.
 local state, idempotency, is_gone, first_token_at, is_unbilled, is_joined, retention, was_restored =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unbilled', 'joined', 'retentionMs',
     'reader:' .. unknown_reader(KEYS[1])))
 if not state and ARGV[5] == '1' then return 'missing' end
 local got_503 = ARGV[4] == '1'
--- An error for one call takes nothing from another one that has joined. With an Idempotency-Key, the caller's retry may
--- still join; if nothing of the request is kept, the retry may come too late to read it and runs as a new one.
+-- An error for one call takes nothing from another that has joined. With an Idempotency-Key, the caller's retry may
+-- still join; if nothing is kept, it may come too late to read and runs as a new one.
 local is_found = is_joined or idempotency and retention ~= '0'
 if state == 'running' and got_503 and not is_found then
   forget_idempotency(KEYS[1], ARGV[1])
@@ -33,7 +32,7 @@ if state == 'done' and got_503 and is_unreadable and has_text and not is_unbille
 end
 local is_told = got_503 or ARGV[6] == '1'
 if state == 'accepted' and is_told and is_joined then return 'joined' end
--- A tombstone of the sweep, which tells nobody, or of a try to take it back.
+-- The tombstone is the sweep's, which tells nobody, or of a try to take the request back.
 if state == 'void' and is_told then redis.call('HDEL', KEYS[1], 'voidUnconfirmed') end
 if state and state ~= 'accepted' then return state end
 local dropped
@@ -47,10 +46,10 @@ if state then
 end
 redis.call('HDEL', KEYS[1], 'metadata')
 redis.call('HSET', KEYS[1], 'state', 'void')
--- Whoever goes through the records of one tenant leaves the tombstones of others alone.
+-- Scans of one tenant's records leave others' tombstones alone.
 if not state and ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'tenant', ARGV[7]) end
--- Redis may have come back without the end of the request. Whoever has the end may put it back, as long as no caller
--- got an error (restore-answer.lua).
+-- Redis may have lost the request's end. Its holder may restore it as long as no caller got an error
+-- (restore-answer.lua).
 if not is_told then redis.call('HSET', KEYS[1], 'voidUnconfirmed', '1') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 -- MongoDB may have the body for longer than the tombstone stays.

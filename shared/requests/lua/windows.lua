@@ -1,15 +1,12 @@
--- Sliding windows (docs/decisions/0003-atomic-admission.md). Requests: an exact log, a sorted set of request ids scored
--- by the server's clock, so no minute has more than the limit; two counters let 115 through at a limit of 60. Days: a
--- counter for each minute, dropped when the whole minute has left, so the limit errs on the strict side. Tokens:
--- below.
--- A server's clock may be set back, and a replica that takes over has another clock: stored times may then lie ahead of
--- now. Such entries count as if made now, so that they leave when their window is over, not when the clock has caught
--- up (docs/decisions/0005-fencing-and-leases.md).
+-- Sliding windows (docs/decisions/0003-atomic-admission.md). Requests: an exact log, a sorted set of ids by the
+-- server's clock, so no minute exceeds the limit; two counters let 115 through at a limit of 60. Days: a counter for
+-- each minute, dropped when all of it has left, so the limit errs on the strict side. Tokens: below.
+-- A clock may be set back, or be another replica's: stored times may then lie ahead of now. Such entries count as made
+-- now, so that they leave when their window is over (docs/decisions/0005-fencing-and-leases.md).
 local MINUTE_MS = 60000
 local DAY_MINUTES = 1440
 
--- The prefix of a shard's keys, taken from the name of its inflight set. Scripts build seldom needed names themselves,
--- because each key passed with a call costs as much as a small command.
+-- Scripts build seldom needed names themselves: each key passed with a call costs as much as a small command.
 local function tag_of(inflight)
   return string.sub(inflight, 1, -#'inflight' - 1)
 end
@@ -23,24 +20,22 @@ local function now_ms()
   return math.floor(now_us() / 1000)
 end
 
--- A number for Redis: rounded, without an exponent. `%d` takes half as long as `%.0f` or as letting Redis format
--- numbers.
+-- For Redis: rounded, without an exponent. `%d` takes half as long as `%.0f` or as Redis's own formatting.
 local function int(number)
   return string.format('%d', math.floor(number + 0.5))
 end
 
--- A number with two decimals, or as an integer if it is one, which takes a third of the time.
+-- At most two decimals; an integer's format takes a third of the time.
 local function decimal(number)
   return string.format(number % 1 == 0 and '%d' or '%.2f', number)
 end
 
--- Adds a field and its value to those that one HSET will write.
 local function put(fields, name, value)
   local at = #fields
   fields[at + 1], fields[at + 2] = name, value
 end
 
--- Entries that have left the window stay for a while: skipping them costs less than removing them each time.
+-- Entries that have left stay for a while: skipping them costs less than removing them each time.
 local function count_of(log, now)
   return redis.call('ZCOUNT', log, '(' .. int(now - MINUTE_MS), '+inf')
 end
@@ -57,7 +52,7 @@ local function log_request(log, id, now)
   if redis.call('PTTL', log) < 2 * MINUTE_MS then keep_log(log, now) end
 end
 
--- Changes the time of entries that lie ahead to now. Returns how long the newest one stays.
+-- Moves entries that lie ahead to now. Returns how long the newest one stays.
 local function bring_log_back(log, now)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', log, '(' .. int(now), '+inf')) do
     redis.call('ZADD', log, 'XX', int(now), id)
@@ -74,7 +69,7 @@ local function reset_of(log, now)
   return at > now and bring_log_back(log, now) or math.max(0, at + MINUTE_MS - now)
 end
 
--- Milliseconds until enough entries have left for one more request.
+-- Milliseconds until there is room for one more request.
 local function wait_for_place(log, limit, now)
   local blocking = redis.call('ZREVRANGE', log, limit - 1, limit - 1, 'WITHSCORES')
   if #blocking == 0 then return MINUTE_MS end
@@ -82,7 +77,7 @@ local function wait_for_place(log, limit, now)
   return at > now and bring_log_back(log, now) or at + MINUTE_MS - now
 end
 
--- The counters of the last 24 hours, without minutes that have left.
+-- Covers 24 hours, without minutes that have left.
 local function read_day(key, now)
   local minute = math.floor(now / MINUTE_MS)
   local values = redis.call('HMGET', key, 'tail', 'total', minute, 'noted')
@@ -107,7 +102,7 @@ local function log_day(day)
   if day.now == 0 then redis.call('PEXPIRE', day.key, (DAY_MINUTES + 2) * MINUTE_MS) end
 end
 
--- Moves requests that were counted in minutes ahead to the present minute. A full day has no others left by then.
+-- Moves requests from minutes ahead to the present one. A full day has no others left by then.
 local function bring_day_back(day, count)
   local fields, ahead = redis.call('HGETALL', day.key), {}
   for at = 1, #fields, 2 do
@@ -122,8 +117,8 @@ end
 -- A search through more minutes than this is not repeated for each refusal.
 local FEW_MINUTES = 60
 
--- Milliseconds until enough minutes have left for one more request. Refused callers may ask again and again at no cost,
--- so a result that took long to find is noted until a request is admitted.
+-- Milliseconds until there is room for one more request. Refusals cost callers nothing, so a result that took long to
+-- find is noted until a request is admitted.
 local function wait_for_day(day, limit, now)
   local noted_limit, minute = string.match(day.noted or '', '^(%d+) (%d+)$')
   if not minute or noted_limit + 0 ~= limit or minute + DAY_MINUTES < day.minute or minute + 0 > day.minute then
@@ -143,9 +138,9 @@ local function wait_for_day(day, limit, now)
   return (minute + 1 + DAY_MINUTES) * MINUTE_MS - now
 end
 
--- The requests and tokens of a key or a tenant in the last minute, by the second. Field `minute` of its hash has their SUMS,
--- so that nobody has to add them up again, and an ENTRY for each second that has any, the oldest first. A second is dropped
--- only when all of it has left the minute, so a limit errs on the strict side by at most a second, and no true minute has more.
+-- A key's or tenant's last minute by the second. Field `minute` of its hash has the SUMS, ready to read, and an ENTRY
+-- for each second that has any, the oldest first. A second is dropped only when all of it has left, so a limit errs on
+-- the strict side by at most a second.
 local WINDOW_SECONDS = 60
 -- Requests, tokens.
 local SUMS = '>I4I6'
@@ -160,18 +155,17 @@ local function second_of(time)
   return math.floor(time / 1000)
 end
 
--- Milliseconds until all of a second has left.
+-- Counts until all of the second has left.
 local function expires_in_ms(second, now)
   return (second + 1 + WINDOW_SECONDS) * 1000 - now
 end
 
--- The text of a window, as the field has it.
 local function text_of_window(window)
   return struct.pack(SUMS, window.requests, window.tokens) .. window.entries
 end
 
--- The server's clock was set back by so many seconds: moves all entries by as much. Written at once, or each look would
--- have to do it again.
+-- Moves all entries by the seconds that the clock was set back. Written at once, or each look would have to do it
+-- again.
 local function shift_to_now(hash, window, by)
   local moved = {}
   for at = 1, #window.entries, ENTRY_BYTES do
@@ -182,7 +176,7 @@ local function shift_to_now(hash, window, by)
   redis.call('HSET', hash, 'minute', text_of_window(window))
 end
 
--- The window that the field `minute` of a hash has (false: none), without the seconds that have left.
+-- `text` is field `minute` of a hash (false: none); seconds that have left are dropped.
 local function read_window(hash, text, now)
   local present, requests, tokens, newest, from = second_of(now), 0, 0, 0, SUMS_BYTES + 1
   text = text or ''
@@ -202,7 +196,7 @@ local function read_window(hash, text, now)
   return window
 end
 
--- Adds requests and tokens, which may be negative, to a second. Returns false if the window does not have that second.
+-- Differences may be negative. Returns false if the window lacks the second.
 local function change_second(window, second, more_requests, more_tokens)
   local entries = window.entries
   for at = #entries - ENTRY_BYTES + 1, 1, -ENTRY_BYTES do
@@ -219,14 +213,13 @@ local function change_second(window, second, more_requests, more_tokens)
   return false
 end
 
--- Counts requests and tokens in the present second.
 local function count_now(window, requests, tokens)
   if change_second(window, window.second, requests, tokens) then return end
   window.entries = window.entries .. struct.pack(ENTRY, window.second, requests, tokens)
   window.requests, window.tokens = window.requests + requests, window.tokens + tokens
 end
 
--- Milliseconds until the window has no tokens left. Seconds whose tokens were all given back do not count.
+-- Milliseconds until no tokens are left. Seconds whose tokens were all given back do not count.
 local function reset_of_window(window, now)
   for at = #window.entries - ENTRY_BYTES + 1, 1, -ENTRY_BYTES do
     local second, _, tokens = struct.unpack(ENTRY, window.entries, at)
@@ -235,7 +228,7 @@ local function reset_of_window(window, now)
   return 0
 end
 
--- Milliseconds until at most `most` are left of a `kind`: requests or tokens.
+-- `kind`: requests or tokens; returns milliseconds.
 local function wait_for_window(window, kind, most, now)
   local left = window[kind]
   for at = 1, #window.entries, ENTRY_BYTES do
@@ -246,9 +239,8 @@ local function wait_for_window(window, kind, most, now)
   return (WINDOW_SECONDS + 1) * 1000
 end
 
--- Adds tokens in the second of their request's acceptance. If the window does not have that second, tokens beyond the
--- estimate count now, or long answers would escape limit and ceiling. Returns whether the window has changed, and
--- whether they count now.
+-- Adds tokens in the second of acceptance. If the window lacks it, tokens beyond the estimate count now, or long
+-- answers would escape limit and ceiling. Returns whether the window has changed, and whether they count now.
 local function correct_second(window, accepted_at, more)
   if change_second(window, second_of(accepted_at), 0, more) then return true, false end
   if more <= 0 then return false, false end
@@ -256,26 +248,25 @@ local function correct_second(window, accepted_at, more)
   return true, true
 end
 
--- Called once more is known about a request: corrects the key's tokens in the second of its acceptance.
+-- Corrects the key's tokens in the second of the request's acceptance.
 local function correct_tokens(hash, accepted_at, more, now)
   if more == 0 then return end
   local window = read_window(hash, redis.call('HGET', hash, 'minute'), now)
   local is_changed, is_late = correct_second(window, accepted_at, more)
   if is_changed then redis.call('HSET', hash, 'minute', text_of_window(window)) end
-  -- The window may have been empty for so long that it had expired.
+  -- The window may have expired meanwhile.
   if is_late then redis.call('PEXPIRE', hash, 3 * MINUTE_MS) end
 end
 
--- The fields of a tenant's hash about its window and its tags, for correct_finish_tag.
+-- For correct_finish_tag: a tenant's window and tags.
 local function queue_fields(queue)
   return { 'minute', 'finishTag:' .. queue, 'shift:' .. queue, 'busySince:' .. queue, 'weight', 'ends:own' }
 end
 
--- Called once it is known what a request has taken: gives the tenant's tokens the true figure. If the request has
--- ended, all requests that follow it directly start later by the difference; requests before the tenant's present busy
--- period change nothing. For a request that never ran, or a line of a batch, the next request is credited or charged
--- instead. `values` are those of queue_fields in the hash `use`; changes are added to `fields`. Returns the busy period that
--- was corrected.
+-- Corrects the tenant's tokens once a request's use is known. If it has ended, requests that follow it directly start
+-- later by the difference; requests before the present busy period change nothing. For one that never ran, or a line of
+-- a batch, the next request is credited or charged instead. `values`: queue_fields in the hash `use`; `fields` gets the
+-- changes. Returns the corrected busy period.
 local function correct_finish_tag(fields, use, values, queue, accepted_at, more, now, has_ended)
   if not values[2] then return nil end
   if more ~= 0 then

@@ -1,8 +1,7 @@
--- Replaces the state of one provider (a circuit breaker, a capacity), if it is still the one from which the new one was
--- made.
+-- Replaces a provider's state (circuit breaker, capacity) if it is still the one that the new one was made from.
 -- KEYS 1 states by name, 2 events; ARGV 1 name, 2 the state as it was read ('' none), 3 the new state ('' none),
--- 4 the event of a change ('' none), 5 events kept, 6 channel ('' nobody needs to hear of it).
--- Returns 1 or 0, the state that holds now, and the time in ms.
+-- 4 the event of a change ('' none), 5 events kept, 6 channel ('' none needs to hear of it).
+-- Returns 1 or 0, the state that holds, and the time in ms.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local current = redis.call('HGET', KEYS[1], ARGV[1]) or ''

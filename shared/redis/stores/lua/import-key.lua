@@ -1,8 +1,7 @@
--- Brings one key of a tenant to the shard it moves to, while the same move keeps that shard closed: a process that
--- another one has replaced is refused. Safe to repeat.
--- KEYS 1 mark, 2 key; ARGV 1 mark that must be there, 2 when the key expires in ms (0 never), 3 what DUMP gave,
---      4 prefix of the keys on the former shard, 5 their prefix here
--- Returns 1, or 0 if the move is another process's.
+-- Brings a key of a moving tenant to its new shard, while the same move keeps that closed: a replaced process is
+-- refused. Safe to repeat.
+-- KEYS 1 mark, 2 key; ARGV 1 mark that must be there, 2 when the key expires in ms (0 never), 3 DUMP's value,
+-- 4 prefix of the keys on the former shard, 5 their prefix here. Returns 1, or 0 if the move is another process's.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('RESTORE', KEYS[2], ARGV[2], ARGV[3], 'REPLACE', 'ABSTTL')
 -- A request's record names keys of its shard.

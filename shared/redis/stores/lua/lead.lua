@@ -1,6 +1,5 @@
--- Takes or renews the lease of a task, or gives it up; another process's lease is left alone, unless it is longer than
--- a lease can be. It was then made before the server's clock was set back; its process may be dead, or can lead again
--- later.
+-- Takes, renews or gives up a task's lease. Leaves another process's, unless it is longer than a lease can be: the
+-- clock was set back after it was made, and its process may be dead, or can lead again later.
 -- KEYS 1 lease; ARGV 1 process id, 2 lease in ms (0: give it up), 3 'kept' to renew it only if it never ran out.
 -- Returns 1 while this process leads.
 local leader = redis.call('GET', KEYS[1])

@@ -1,7 +1,7 @@
--- Brings a tenant's ledger balance from MongoDB to Redis: a higher version replaces a lower one, never the other way
--- round, and the charges that this version contains stop being pending. Safe to repeat.
--- KEYS 1 account, 2 pending
--- ARGV 1 version, 2 balance in micro-credits, 3 number of months, then month and tokens each, then settled request ids
+-- Publishes a tenant's ledger balance from MongoDB: only a higher version replaces a lower one, and its charges stop
+-- being pending. Safe to repeat.
+-- KEYS 1 account, 2 pending; ARGV 1 version, 2 balance in micro-credits,
+-- 3 number of months, then month and tokens each, then settled request ids
 local version = tonumber(redis.call('HGET', KEYS[1], 'version')) or -1
 local months = tonumber(ARGV[3])
 if tonumber(ARGV[1]) > version then

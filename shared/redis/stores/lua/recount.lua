@@ -1,9 +1,8 @@
--- Recounts what tenants have in flight from the records themselves, and corrects the sums that admission reads. The
--- records and pending charges of a shard share its hash tag with these keys, so the script may build their names.
+-- Recounts what tenants have in flight from the records, and corrects the sums that admission reads. Records and
+-- pending charges share these keys' hash tag, so the script may build their names.
 -- KEYS 1 in-flight requests, then account and pending of each tenant in turn
 -- ARGV 1 prefix of the records' keys, 2 '1' repairs, then the tenants' ids
--- Returns for each tenant: version and ledger balance in Redis ('' for none), absolute drift of held and pending
--- micro-credits.
+-- Returns per tenant: version and balance in Redis ('' for none), absolute drift of held and pending micro-credits.
 local tenants, sums = {}, {}
 for index = 3, #ARGV do
   tenants[#tenants + 1] = ARGV[index]

@@ -1,6 +1,6 @@
--- Compares and sets the mark of a tenant that moves: `moving <token>` during the move, `moved <shard>` on its former
--- shard. The mark takes the place of a suspended tenant's flag, which admission reads anyway.
--- KEYS 1 flag; ARGV 1 mark that must be there ('' any), 2 new mark ('' none), 3 its lifetime in ms (0 until it is changed)
+-- Compares and sets a moving tenant's mark: `moving <token>` during the move, `moved <shard>` on its former shard. It
+-- replaces a suspended tenant's flag, which admission reads anyway.
+-- KEYS 1 flag; ARGV 1 mark that must be there ('' any), 2 new mark ('' none), 3 its lifetime in ms (0 endless)
 -- Returns 1 if that was done.
 if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then
