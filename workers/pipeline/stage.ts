@@ -228,7 +228,7 @@ export interface Routed extends Assembled {
   targets: { target: Target; provider: Provider }[];
 }
 
-/** Nobody pays for tokens for these reasons. `over_grant`: the bounds of the tenant did not cover them. */
+/** Reasons for which tokens are not paid. `over_grant`: the bounds of the tenant did not cover them. */
 export type UnbilledReason = 'cancelled' | 'failed' | 'flagged' | 'not_json' | 'over_grant';
 
 /** The end of a request: with an answer, with a part of one, or with an error. */
