@@ -26,7 +26,7 @@ const LIMITS = {
   'product lines': { limit: 60_430, goal: 48_000 },
   'code lines (no blanks, comments, imports)': { limit: 43_875, goal: 34_500 },
   'functions over 80 lines': { limit: 0, goal: 10 },
-  'functions over 50 lines': { limit: 68, goal: 70 },
+  'functions over 50 lines': { limit: 66, goal: 70 },
   'files under 40 lines with one importer': { limit: 0, goal: 0 },
   'cycles of imports': { limit: 0, goal: 0 },
   'product files that no process imports': { limit: 0, goal: 0 },
