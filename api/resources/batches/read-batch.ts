@@ -179,7 +179,7 @@ export async function readBatch(req: Request, { keep, hold, inTurn }: BatchReade
     hold(besides + splitter.heldBytes() + rules.heldBytes());
   }
   await read();
-  for (const line of await split(splitter.end())) await keep(line);
+  for (const line of await inTurn(() => split(splitter.end()))) await keep(line);
   const metadataJson = parseMetadata(splitter.metadata());
   rules.assertAny();
   // The body's lines stay held until the batch starts.
