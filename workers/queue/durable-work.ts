@@ -12,7 +12,6 @@
  *    Redis that lost data has left.
  */
 import { Worker } from 'bullmq';
-import type { WorkerOptions } from 'bullmq';
 
 import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
 import type { JobPayload, JobQueueName, QueueName } from '../../shared/contracts/jobs.ts';
@@ -36,7 +35,7 @@ interface Work {
   what: string;
   /** The prefix of the queue's keys, by its name in the keyspace. */
   keys: 'webhooks' | 'compliance';
-  options: Partial<WorkerOptions>;
+  concurrency: number;
   sweepMs: number;
   /** Jobs that a round of the sweep queues at most. */
   sweepMax: number;
@@ -46,7 +45,7 @@ interface Work {
 const WEBHOOKS: Work = {
   what: 'webhook deliveries',
   keys: 'webhooks',
-  options: { concurrency: 64 },
+  concurrency: 64,
   sweepMs: 1_000,
   sweepMax: 1_000,
 };
@@ -57,9 +56,8 @@ const WORK: Readonly<Record<WorkName, Work>> = {
   compliance: {
     what: 'exports and deletions',
     keys: 'compliance',
-    // Deletions mostly wait; an export keeps one thread busy compressing. The job of a killed worker blocks the sweep until
-    // it counts as stalled.
-    options: { concurrency: 8, lockDuration: 15_000, stalledInterval: 5_000 },
+    // Deletions mostly wait; an export keeps one thread busy compressing.
+    concurrency: 8,
     sweepMs: 2_000,
     sweepMax: 200,
   },
@@ -83,7 +81,7 @@ function openWorker<Name extends WorkName>(
   connection: RedisClient,
   { keyspace, run, recorder, log }: DurableWorkDeps<Name>,
 ): Worker {
-  const { what, keys, options } = WORK[name];
+  const { what, keys, concurrency } = WORK[name];
   const worker = new Worker<{ tenantId: string }>(name, async (job) => run(name, parseJob(name, job.data)), {
     name: INSTANCE,
     connection,
@@ -91,7 +89,10 @@ function openWorker<Name extends WorkName>(
     removeOnComplete: { count: 0 },
     removeOnFail: JOBS[name].removeOnFail,
     maxStalledCount: JOBS[name].attempts,
-    ...options,
+    concurrency,
+    // The job of a killed worker keeps the sweep from queueing what is due until it counts as stalled.
+    lockDuration: 15_000,
+    stalledInterval: 5_000,
   });
   worker.on('error', (error) => {
     log.warn(`The queue of ${what} reported an error.`, { error });
