@@ -7,7 +7,6 @@ import { ServiceError } from '../../errors/service-error.ts';
 import { collection, toFieldUpdate, listRows, inSpace } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
-import { webhookDeliveryModel } from './webhook-delivery-repository.ts';
 
 interface PreviousSecret {
   encrypted: string;
@@ -81,7 +80,6 @@ async function insertWebhook(
 export function createWebhookRepository(connection: Connection) {
   const tenants = tenantModel(connection);
   const webhooks = webhookModel(connection);
-  const webhookDeliveries = webhookDeliveryModel(connection);
 
   async function find(space: SearchedSpace, webhookId: string): Promise<WebhookRow | undefined> {
     return (await webhooks.findOne({ _id: webhookId, ...inSpace(space) }).lean()) ?? undefined;
@@ -118,7 +116,6 @@ export function createWebhookRepository(connection: Connection) {
     /** Removes its deliveries, too. False: the space has no such webhook. */
     async remove(space: Space, webhookId: string): Promise<boolean> {
       const { deletedCount } = await webhooks.deleteOne({ _id: webhookId, ...inSpace(space) });
-      if (deletedCount === 1) await webhookDeliveries.deleteMany({ tenantId: space.tenantId, webhookId });
       return deletedCount === 1;
     },
 

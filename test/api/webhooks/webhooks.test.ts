@@ -176,13 +176,4 @@ describe('deliveries', () => {
     expect((await api('get', `/webhooks/${two}/deliveries`)).body.data).toEqual([]);
     expect((await api('get', `/webhooks/${two}/deliveries/${String(sent.body.id)}`)).status).toBe(404);
   });
-
-  it('deliveries go with their webhook', async () => {
-    const id = String((await makeWebhook())['id']);
-    await api('post', `/webhooks/${id}/test`);
-
-    await api('delete', `/webhooks/${id}`);
-
-    expect(await service.models.webhookDeliveries.countDocuments({ webhookId: id })).toBe(0);
-  });
 });

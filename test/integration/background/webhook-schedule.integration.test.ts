@@ -146,6 +146,18 @@ describe('a delivery', () => {
 });
 
 describe('a webhook', () => {
+  it('that was deleted is not sent what waits for it, which has failed then', async () => {
+    const webhook = await subscribe('key.revoked');
+    await revoke('key_1');
+
+    expect(await webhooks.remove(live(), webhook._id)).toBe(true);
+
+    expect(await deliverNext(tenantId, webhook._id)).toBe('none');
+    expect(sent).toEqual([]);
+    const left = await deliveries.list(tenantId, webhook._id, { limit: 10, order: 'desc' });
+    expect(left).toMatchObject([{ status: 'failed', attempts: [] }]);
+  });
+
   it('whose secret was encrypted with another key is not sent anything, and its owner is told why', async () => {
     const webhook = await subscribe('key.revoked');
     const other = createCredentialCipher(Buffer.alloc(32, 2)).encrypt(newWebhookSecret(), `webhooks/${webhook._id}`);
