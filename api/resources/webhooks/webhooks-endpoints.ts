@@ -228,8 +228,8 @@ const updateWebhook = defineEndpoint({
     const changed = await webhooks.repository.change(principal, _id, changes);
     const row = found(changed, 'webhookId');
     await accessFlags.announce(tenantId);
-    if (body.status === 'disabled') await webhooks.deliveries.failPending(tenantId, _id);
     await events.emit(actor, 'webhook.updated', _id, { fields: Object.keys(body) });
+    if (body.status === 'disabled') await webhooks.deliveries.failPending(tenantId, _id);
     return ok(webhookResource.of(row, clock.now()));
   },
 });

@@ -157,10 +157,15 @@ export function createWebhookDeliveryRepository(connection: Connection) {
 
     /** For a webhook that is disabled or gone. Safe to repeat. */
     async failPending(tenantId: string, webhookId: string): Promise<void> {
-      await deliveries.updateMany(
-        { tenantId, webhookId, status: 'pending' },
-        { $set: { status: 'failed' }, $unset: { nextAttemptAt: 1, claimedUntil: 1 }, $inc: { claim: 1 } },
-      );
+      const pending = { tenantId, webhookId, status: 'pending' } as const;
+      for (;;) {
+        const page = await deliveries.find(pending, { _id: 1 }).limit(FAILED_AT_ONCE).lean();
+        if (page.length === 0) return;
+        await deliveries.updateMany(
+          { ...pending, _id: { $in: page.map(({ _id }) => _id) } },
+          { $set: { status: 'failed' }, $unset: { nextAttemptAt: 1, claimedUntil: 1 }, $inc: { claim: 1 } },
+        );
+      }
     },
   };
 }

@@ -146,16 +146,17 @@ describe('a delivery', () => {
 });
 
 describe('a webhook', () => {
-  it('that was deleted is not sent what waits for it, which has failed then', async () => {
+  it('that was deleted is not sent what waits for it, which has failed then, however much that is', async () => {
     const webhook = await subscribe('key.revoked');
-    await revoke('key_1');
+    const about = { ...live(), type: 'key.revoked', data: { key_id: 'key_1' }, now } as const;
+    await events.publish(Array.from({ length: 201 }, (_, index) => ({ ...about, cause: `key_${index}` })));
 
     expect(await webhooks.remove(live(), webhook._id)).toBe(true);
 
     expect(await deliverNext(tenantId, webhook._id)).toBe('none');
     expect(sent).toEqual([]);
-    const left = await deliveries.list(tenantId, webhook._id, { limit: 10, order: 'desc' });
-    expect(left).toMatchObject([{ status: 'failed', attempts: [] }]);
+    const failed = { webhookId: webhook._id, status: 'failed' } as const;
+    expect(await models.webhookDeliveries.countDocuments(failed)).toBe(201);
   });
 
   it('whose secret was encrypted with another key is not sent anything, and its owner is told why', async () => {
