@@ -56,6 +56,7 @@ export const webhookDeliveryModel = collection<WebhookDeliveryRow>('webhook_deli
   [{ tenantId: 1, webhookId: 1, createdAt: -1 }],
   [{ tenantId: 1, webhookId: 1, status: 1, nextAttemptAt: 1 }],
   [{ status: 1, nextAttemptAt: 1 }],
+  [{ eventId: 1 }],
   [{ expiresAt: 1 }, { expireAfterSeconds: 0 }],
 ]);
 
@@ -75,6 +76,9 @@ export type WebhookDeliveryRepository = ReturnType<typeof createWebhookDeliveryR
 
 /** A delivery can be restarted without end, so its list of attempts is bounded. */
 export const ATTEMPTS_KEPT = 50;
+
+/** Rows that one call fails: it must end within the connection's time limit. */
+const FAILED_AT_ONCE = 200;
 
 /** Leaves stored rows as they are. */
 function upsertsOf<Row extends { _id: string }>(rows: readonly Row[]) {

@@ -113,7 +113,7 @@ export function createWebhookRepository(connection: Connection) {
       return matchedCount === 1;
     },
 
-    /** Removes its deliveries, too. False: the space has no such webhook. */
+    /** Its deliveries expire; a worker fails those that wait. False: the space has no such webhook. */
     async remove(space: Space, webhookId: string): Promise<boolean> {
       const { deletedCount } = await webhooks.deleteOne({ _id: webhookId, ...inSpace(space) });
       return deletedCount === 1;
