@@ -1,6 +1,8 @@
+import { hideName } from '../../shared/domain/pseudonyms.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
+import { seqAt } from '../../shared/domain/request-times.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
-import type { IsDeletedSince } from '../../shared/erasure-gate.ts';
+import type { ErasureGate, IsDeletedSince } from '../../shared/erasure-gate.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { ENTITY_GONE } from '../../shared/mongo/batches/batch-lines.ts';
@@ -96,6 +98,7 @@ export interface SendSliceDeps {
   findSender: FindSender;
   sendLine: SendLine;
   isDeletedSince: IsDeletedSince;
+  nameOf: ErasureGate['nameOf'];
   /** Admission refused a line of the tenant for the moment; `length`: of its request as JSON. */
   onRefused: (tenantId: string, length: number) => void;
   clock: Clock;
@@ -165,6 +168,16 @@ async function send(deps: SendSliceDeps, batch: OpenBatch, line: ReadLine, princ
   return [];
 }
 
+/** A line that was stored behind the last pass of its entity's deletion still has the name. */
+async function endDeleted(deps: SendSliceDeps, batch: OpenBatch, line: ReadLine, entityId: string): Promise<LineEnd[]> {
+  const { row } = batch;
+  const ends = await endUnsent(deps, batch, [line], ENTITY_GONE);
+  const name = await deps.nameOf(row, entityId, seqAt(row.createdAt));
+  if (name === entityId) return ends;
+  const customId = line.customId === null ? null : hideName(line.customId, entityId, name);
+  return ends.map((end) => ({ ...end, names: { entityId: name, customId } }));
+}
+
 async function sendOrEnd(
   deps: SendSliceDeps,
   batch: OpenBatch,
@@ -176,7 +189,7 @@ async function sendOrEnd(
   const sendOne = async (line: ReadLine) =>
     // The line was given before the deletion: sent, it would bring the entity back.
     line.entityId !== undefined && (await deps.isDeletedSince(row, line.entityId, row.createdAt))
-      ? endUnsent(deps, batch, [line], ENTITY_GONE)
+      ? endDeleted(deps, batch, line, line.entityId)
       : send(deps, batch, line, sender.principal);
   return (await Promise.all(lines.map(sendOne))).flat();
 }

@@ -12,7 +12,7 @@ import type { BatchRow } from './batch-repository.ts';
 /** Either the answer of the line's request, or an error without running. */
 export type LineEnd = WaitingLine & { status: 'completed' | 'failed' } & (
     | { answer: Pick<EndedAnswer, 'fields' | 'entries'>; outage?: { code: OutageCode; at: number } | undefined }
-    | { error: ErrorDetail }
+    | { error: ErrorDetail; names?: { entityId: string; customId: string | null } }
   );
 
 /** Leaves the request out: it may have megabytes while many lines wait in memory. */
@@ -20,7 +20,7 @@ export type WaitingLine = Pick<BatchLineRow, 'index' | 'requestId' | 'retry'>;
 
 type NextTry = Pick<WaitingLine, 'requestId' | 'retry'>;
 
-export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson' | 'entityId'>;
+export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson' | 'entityId' | 'customId'>;
 
 export interface BatchCounts {
   completed: number;
@@ -36,7 +36,8 @@ interface BatchEnd {
 }
 
 function toUpdate(tenantId: string, batchId: string, { index, requestId, status, ...end }: LineEnd) {
-  const result = 'answer' in end ? { fields: end.answer.fields, entries: end.answer.entries } : { error: end.error };
+  const result =
+    'answer' in end ? { fields: end.answer.fields, entries: end.answer.entries } : { error: end.error, ...end.names };
   const outage = 'answer' in end ? end.outage : undefined;
   const failure = outage === undefined ? {} : { failedAt: outage.at, failedCode: outage.code };
   const unneeded =
@@ -92,7 +93,7 @@ function createLineWork(batchLines: Model<BatchLineRow>) {
       batchLines
         .find(
           { _id: { $in: indexes.map((index) => batchLineId(batchId, index)) }, tenantId, state: 'waiting' },
-          { index: 1, requestId: 1, requestJson: 1, entityId: 1, retry: 1 },
+          { index: 1, requestId: 1, requestJson: 1, entityId: 1, customId: 1, retry: 1 },
         )
         .sort({ index: 1 })
         .lean(),

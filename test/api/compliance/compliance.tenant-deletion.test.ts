@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { timeOfSeq } from '../../../shared/domain/request-times.ts';
 import { ledgerOf, postChat } from '../../support/chat.ts';
+import { itemOf, ndjsonOf, openPost } from '../../support/batch-client.ts';
 import { createBatchLab } from '../../support/batch-lab.ts';
 import { jobOf } from '../../support/compliance.ts';
 import { openDeletionCase, useDeletionService } from '../../support/compliance-lab.ts';
@@ -9,6 +10,7 @@ import type { DeletionCase } from '../../support/compliance-lab.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { findEverywhere } from '../../support/search-stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 let one: DeletionCase;
 // One request at a time: the next one waits in its queue.
 const service = useDeletionService({ env: { WORKER_CONCURRENCY: '1' } });
@@ -90,6 +92,27 @@ describe('a request that waits in its queue', () => {
     expect(service.provider.request(String(queued.body.id))).toBeUndefined();
     expect(await findEverywhere(service, [one.entity, one.word])).toEqual([]);
     await api('post', `/chat/${running}/cancel`);
+  }, 60_000);
+});
+
+describe('a batch that arrives while its entity is deleted', () => {
+  it('has no name of the entity afterwards, and runs nothing of it', async () => {
+    const { tenant, entity, pseudonym } = one;
+    const call = openPost(service, tenant.key);
+    call.write(`${ndjsonOf([itemOf('other'), itemOf(`of ${entity}`, { entity_id: entity })])}\n`);
+    await one.delete({ scope: 'entity', entity_id: entity });
+
+    call.end();
+
+    const { batchLines } = service.models;
+    const ended = { tenantId: tenant.tenantId, state: { $ne: 'waiting' as const } };
+    await waitUntil(async () => (await batchLines.countDocuments(ended)) === 2, 'both lines to end');
+    const error = { code: 'gone' };
+    expect(await batchLines.find(ended).sort({ index: 1 }).lean()).toMatchObject([
+      { state: 'completed', customId: 'other' },
+      { state: 'failed', customId: `of ${pseudonym}`, entityId: pseudonym, error },
+    ]);
+    expect(await findEverywhere(service, [entity])).toEqual([]);
   }, 60_000);
 });
 

@@ -37,7 +37,7 @@ it('ends no line that was refused where another process may lead: that one may h
   const fillQueue = createFillQueue({
     work: {
       end: (_tenant, _batch, ends) => Promise.resolve(ended.push(...ends.map(({ index }) => index))),
-      toSend: () => Promise.resolve([{ index: 0, requestId: 'req_0', requestJson: '' }]),
+      toSend: () => Promise.resolve([{ index: 0, requestId: 'req_0', requestJson: '', customId: null }]),
     },
     queue: { states: () => Promise.resolve([]) },
     countWaiting: () => Promise.resolve(0),
@@ -48,6 +48,7 @@ it('ends no line that was refused where another process may lead: that one may h
       return Promise.resolve({ kind: 'refused', error: { code: 'budget_exceeded', message: 'No budget.' } });
     },
     isDeletedSince: () => Promise.resolve(false),
+    nameOf: (_space, entityId) => Promise.resolve(entityId),
     watch: { isDown: () => false, takeProbe: () => false },
     clock: systemClock,
   });
@@ -67,7 +68,9 @@ it('reads few of the large requests that are refused, and rests for the time tha
       toSend: (_tenant, _batch, indexes) => {
         read.push(indexes.length);
         const requestJson = 'x'.repeat(1_600_000);
-        return Promise.resolve(indexes.map((index) => ({ index, requestId: `req_${index}`, requestJson })));
+        return Promise.resolve(
+          indexes.map((index) => ({ index, requestId: `req_${index}`, requestJson, customId: null })),
+        );
       },
     },
     queue: { states: () => Promise.resolve([]) },
@@ -76,6 +79,7 @@ it('reads few of the large requests that are refused, and rests for the time tha
     lines: { more: () => Promise.resolve() },
     sendLine: () => Promise.resolve({ kind: 'wait', waitFor: 'credits', ms: 2_000 }),
     isDeletedSince: () => Promise.resolve(false),
+    nameOf: (_space, entityId) => Promise.resolve(entityId),
     watch: { isDown: () => false, takeProbe: () => false },
     clock: systemClock,
   });
@@ -99,7 +103,9 @@ describe('two batches of a tenant', () => {
       work: {
         end: () => Promise.resolve(0),
         toSend: (_tenant, id, indexes) =>
-          Promise.resolve(indexes.map((index) => ({ index, requestId: `${id}_${index}`, requestJson }))),
+          Promise.resolve(
+            indexes.map((index) => ({ index, requestId: `${id}_${index}`, requestJson, customId: null })),
+          ),
       },
       queue: { states: () => Promise.resolve([]) },
       countWaiting: () => Promise.resolve(0),
@@ -107,6 +113,7 @@ describe('two batches of a tenant', () => {
       lines: { more: () => Promise.resolve() },
       sendLine: ({ requestId }) => Promise.resolve(send(requestId.split('_')[0] ?? '')),
       isDeletedSince: () => Promise.resolve(false),
+      nameOf: (_space, entityId) => Promise.resolve(entityId),
       watch: { isDown: () => false, takeProbe: () => false },
       clock: systemClock,
     });
@@ -159,10 +166,11 @@ describe('a batch of two tiers', () => {
     const isDown = (tier: string) => down.has(tier);
     const fillQueue = createFillQueue({
       isDeletedSince: () => Promise.resolve(false),
+      nameOf: (_space, entityId) => Promise.resolve(entityId),
       work: {
         end: () => Promise.resolve(0),
         toSend: (_tenant, _batch, indexes) =>
-          Promise.resolve(indexes.map((index) => ({ ...lineOf(index), requestJson: '{}' }))),
+          Promise.resolve(indexes.map((index) => ({ ...lineOf(index), customId: null, requestJson: '{}' }))),
       },
       queue: { states: () => Promise.resolve([]) },
       countWaiting: () => Promise.resolve(0),

@@ -28,7 +28,7 @@ async function callOf(promptTokens: number): Promise<AdmissionCall | undefined> 
   });
   const request = { messages: [{ role: 'user', content: 'abcd'.repeat(promptTokens) }], maxTokens: 4_096 };
   await sendLine(
-    { index: 0, requestId: 'req_1', requestJson: JSON.stringify({ ...request, jsonMode: false }) },
+    { index: 0, requestId: 'req_1', customId: null, requestJson: JSON.stringify({ ...request, jsonMode: false }) },
     principalOf({ limits: LIMITS }),
     { batchId: 'batch_1', tokens: createLineTokens() },
   );
