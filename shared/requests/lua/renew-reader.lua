@@ -1,5 +1,6 @@
 -- Renews or ends an ingress's reader lease; the last reader's end starts the disconnect grace. A reader that ends it
 -- leaves no lease, unlike one that could not renew (renew.lua).
+-- KEYS 1 record, 2 stream, 3 whole answer; ARGV 1 channel, 2 lease in ms (0 ends it)
 local state, channels = unpack(redis.call('HMGET', KEYS[1], 'state', 'channels'))
 local is_open = state == 'accepted' or state == 'running'
 if is_open and ARGV[2] == '0' then
