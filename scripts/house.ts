@@ -38,7 +38,7 @@ const LIMITS = {
   'words of Markdown': { limit: 45_000, goal: 45_000 },
   'words of the README': { limit: 890, goal: 900 },
   'lines of scripts': { limit: 9_645, goal: 8_000 },
-  'lines of tests': { limit: 74_095, goal: 60_000 },
+  'lines of tests': { limit: 74_096, goal: 60_000 },
   'npm packages (without those of one platform)': { limit: 598, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;

@@ -159,7 +159,8 @@ describe('a batch that cannot go on', () => {
     const [first, second] = await lab.lines(batchId);
     const known = (line = first) => ({ _id: line?._id, index: line?.index, requestId: line?.requestId });
     expect(await work.waiting(tenantId, batchId, -1, 10)).toEqual([known(first), known(second)]);
-    expect(await work.toSend(tenantId, batchId, [1])).toEqual([{ ...known(second), requestJson: second?.requestJson }]);
+    const { requestJson, customId } = second ?? {};
+    expect(await work.toSend(tenantId, batchId, [1])).toEqual([{ ...known(second), requestJson, customId }]);
     await lab.cancel(batchId);
     await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled');
   });
