@@ -214,7 +214,8 @@ export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: Tu
       }
       return new Promise<T>((resolve, reject) => {
         waiting.set(tenantId, own);
-        own.push(() => work().then(resolve, reject));
+        // A work that throws at once must not end the turns of all.
+        own.push(() => (async () => work())().then(resolve, reject));
         count += 1;
         if (!isRunning) void runAll();
       });

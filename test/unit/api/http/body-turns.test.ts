@@ -48,9 +48,17 @@ describe('large bodies', () => {
     await Promise.all(running);
   });
 
-  it('go on after one that fails', async () => {
+  it.each([
+    ['fails', () => Promise.reject(new Error('not JSON'))],
+    [
+      'throws at once',
+      () => {
+        throw new Error('not JSON');
+      },
+    ],
+  ])('go on after one that %s', async (_how, work) => {
     const bodies = createBodyTurns(LARGE_BODY_TURNS);
-    const failed = bodies.inTurn('a', () => Promise.reject(new Error('not JSON'))).catch((error: unknown) => error);
+    const failed = bodies.inTurn('a', work).catch((error: unknown) => error);
     const next = bodies.inTurn('a', () => Promise.resolve('read'));
     await jest.advanceTimersByTimeAsync(100);
     expect(await failed).toEqual(new Error('not JSON'));
