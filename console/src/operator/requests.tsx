@@ -4,7 +4,7 @@ import { Link } from 'wouter-preact';
 
 import { ok } from '../shell/api.ts';
 import { navigate, useParams } from '../shell/router.ts';
-import { count, credits, duration, words } from '../ui/format.ts';
+import { STATUSES, TIERS, count, credits, duration, words } from '../ui/format.ts';
 import { Field, Select, textOf } from '../ui/field.tsx';
 import { Badge, Button, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Time, useAct } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
@@ -16,12 +16,6 @@ import { LIVE, api, useMayWrite, useProviders } from './api.ts';
 import type { Schemas } from './api.ts';
 
 type Row = Schemas['AdminRequest'];
-
-const STATUSES = ['completed', 'failed', 'cancelled', 'refused'] as const;
-const TIERS = Object.keys({ mobius: true, oloid: true, embedding: true, moderation: true } satisfies Record<
-  NonNullable<Row['tier']>,
-  true
->) as NonNullable<Row['tier']>[];
 
 const tookMs = ({ timeline: { accepted_at: from, finished_at: to } }: Row) =>
   from === null || to === null ? undefined : (to - from) * 1_000;

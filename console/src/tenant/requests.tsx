@@ -4,7 +4,7 @@ import { Link } from 'wouter-preact';
 import { ok } from '../shell/api.ts';
 import { navigate, useParams } from '../shell/router.ts';
 import { Field, Select, textOf } from '../ui/field.tsx';
-import { count, credits, localTime } from '../ui/format.ts';
+import { STATUSES, TIERS, count, credits, localTime } from '../ui/format.ts';
 import { Badge, Button, Card, Code, CopyButton, Empty, ErrorBox, Facts, PageHead, Time, useAct } from '../ui/parts.tsx';
 import { useList } from '../ui/table.tsx';
 import { Timeline } from '../ui/timeline.tsx';
@@ -13,11 +13,6 @@ import { api, curl } from './api.ts';
 import { RequestsTable } from './requests-table.tsx';
 import type { RequestSummary } from './requests-table.tsx';
 
-const STATUSES = ['completed', 'failed', 'cancelled', 'refused'] as const;
-const TIERS = Object.keys({ mobius: true, oloid: true, embedding: true, moderation: true } satisfies Record<
-  NonNullable<RequestSummary['model']>,
-  true
->);
 const LIVE_MS = 3_000;
 
 export function Requests() {

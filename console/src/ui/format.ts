@@ -1,4 +1,6 @@
-/** Numbers, money and times as people read them, in their own locale. */
+/** Numbers, money and times as people read them, in their own locale; words of the API. */
+import type { components } from '../../../scripts/admin-api.d.ts'; // npm run types
+
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 const precise = new Intl.NumberFormat(undefined, { maximumFractionDigits: 6 });
@@ -70,3 +72,10 @@ export const words = (text: string): string => {
   const spaced = text.replaceAll(/[_.]/g, ' ');
   return spaced.charAt(0).toUpperCase() + spaced.slice(1);
 };
+
+export const STATUSES = ['completed', 'failed', 'cancelled', 'refused'] as const;
+
+type Tier = NonNullable<components['schemas']['AdminRequest']['tier']>;
+const tiers = { mobius: true, oloid: true, embedding: true, moderation: true } satisfies Record<Tier, true>;
+/** The tiers of a request in both APIs; one that is missing does not compile. */
+export const TIERS = Object.keys(tiers) as Tier[];
