@@ -66,13 +66,15 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
 /** Tells whether the entity or its history was deleted since that time; earlier requests are not run. */
 export type IsDeletedSince = (space: Space, entityId: string | undefined, timeMs: number) => Promise<boolean>;
 
-export function createIsDeletedSince(mongo: MongoConnection, pseudonyms: Pseudonyms): IsDeletedSince {
-  const { erasedSeq } = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms });
+/** `nameOf`: as the gate has it. */
+export function createDeletions(mongo: MongoConnection, pseudonyms: Pseudonyms) {
+  const { erasedSeq, nameOf } = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms });
   const { forgottenSeq } = createEntityRepository(mongo);
-  return async (space, entityId, timeMs) => {
+  const isDeletedSince: IsDeletedSince = async (space, entityId, timeMs) => {
     const forgotten = entityId === undefined ? 0 : forgottenSeq(space, entityId);
     return seqAt(timeMs) <= Math.max(...(await Promise.all([erasedSeq(space, entityId), forgotten])));
   };
+  return { isDeletedSince, nameOf };
 }
 
 function gateLedger(ledger: SettlementRepository, gate: ErasureGate): SettlementRepository {

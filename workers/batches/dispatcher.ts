@@ -21,10 +21,9 @@
  * If MongoDB does not say whether a batch has started, Redis decides between the ingress that refuses it and the worker
  * that takes it up (docs/decisions/0016-batches.md).
  */
-import { createErasureGate, createIsDeletedSince } from '../../shared/erasure-gate.ts';
+import { createDeletions } from '../../shared/erasure-gate.ts';
 import { createBatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
 import type { BatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
-import { createErasureRepository } from '../../shared/mongo/compliance/erasure-repository.ts';
 import { createPrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
 import type { ChatQueues } from '../../shared/queue/queues.ts';
 import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
@@ -215,8 +214,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       lines,
       principals: createPrincipalRepository(mongo),
       sendLine: openSendLine(deps, parts.watch),
-      isDeletedSince: createIsDeletedSince(mongo, deps.pseudonyms),
-      nameOf: createErasureGate({ ...deps, erasures: createErasureRepository(mongo) }).nameOf,
+      ...createDeletions(mongo, deps.pseudonyms),
     }),
     collectEnds: createCollectEnds({
       ...parts,

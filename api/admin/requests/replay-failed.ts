@@ -1,4 +1,4 @@
-import { createIsDeletedSince } from '../../../shared/erasure-gate.ts';
+import { createDeletions } from '../../../shared/erasure-gate.ts';
 import type { IngressMetrics } from '../../../shared/metrics/ingress-series.ts';
 import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
 import { createFailedLines } from '../../../shared/mongo/batches/failed-lines.ts';
@@ -149,7 +149,7 @@ export function openReplay(
   const answers = createAnswerRepository(mongo);
   const lines = createFailedLines(mongo);
   const principals = createPrincipalRepository(mongo);
-  const isDeletedSince = createIsDeletedSince(mongo, parts.pseudonyms);
+  const { isDeletedSince } = createDeletions(mongo, parts.pseudonyms);
   const checks = createReplayChecks({ answers, isDeletedSince, clock, ledger: createLedgerRepository(mongo) });
   const cache = createAnswerCache(redis, keyspace);
   return createReplayFailed({

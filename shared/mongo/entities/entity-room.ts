@@ -47,8 +47,9 @@ export function createEntityRoom(connection: Connection, most = ENTITIES_MAX) {
     /** Throws `conflict` if the space has no room for a new entity, or for more text of one that it has. */
     async assertFree(space: Space, isNew = true): Promise<void> {
       const row = await counts.findById(idOf(space)).lean();
-      const isCrowded = isNew && row !== null && row.entities >= most.entities;
-      if (row === null || (!isCrowded && row.bytes < most.bytes)) return;
+      if (row === null) return;
+      const isCrowded = isNew && row.entities >= most.entities;
+      if (!isCrowded && row.bytes < most.bytes) return;
       const what = isCrowded ? 'as many entities' : 'as much text of entities';
       throw new ServiceError('conflict', `The account has ${what} as it may; delete entities that are not needed.`, {
         param: 'entity_id',
