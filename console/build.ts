@@ -8,7 +8,7 @@ import { build } from 'esbuild';
 /** All that a browser ever loads of both faces together, compressed. */
 const GZIP_BYTES_MAX = 180_000;
 const PAGES = ['index.html', 'admin.html'];
-/** How a page names what the build makes an asset of. */
+/** A page names each file that becomes an asset like this. */
 const ADDRESS = /(?<=(?:src|href)=")\.\/(src\/[^"]+)/gu;
 
 const at = (path: string) => join(import.meta.dirname, path);

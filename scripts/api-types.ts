@@ -1,6 +1,6 @@
 /** The types that `openapi-fetch` and the console read, of a document of this service. */
 
-/** As much of JSON Schema as both documents use. */
+/** The part of JSON Schema that both documents use. */
 interface Schema {
   $ref?: string;
   const?: unknown;

@@ -26,7 +26,7 @@ export interface WaitOptions {
 }
 
 const POLL_MS = 200;
-/** How long another process may take for its own look at the file. */
+/** Another process may take this long for its own look at the file. */
 const BUSY_MS = 5_000;
 /** SQLite's codes for a damaged file and for one of another format, as of earlier versions. */
 const UNREADABLE: ReadonlySet<unknown> = new Set([11, 26]);

@@ -157,7 +157,7 @@ async function untilReady({ ready, readyTimeoutMs, signal }: ServerOptions, exit
   }
 }
 
-/** How a process ends, once its last lines have been read. */
+/** Tells how a process ended, once its last lines have been read. */
 export function exitOf(child: ChildProcess): Promise<string> {
   if (child.exitCode !== null) return Promise.resolve(`exit code ${child.exitCode}`);
   if (child.signalCode !== null) return Promise.resolve(child.signalCode);

@@ -140,7 +140,7 @@ const LIMITS: Record<string, Partial<Principal>> = {
 };
 const IN_FLIGHT: Partial<Principal> = { ceilings: { rpm: null, tpm: null, inFlight: 2 } };
 
-/** What becomes of the tenant's next request. */
+/** Admits the tenant's next request, and tells its fate. */
 const next = async (principal: Principal) => (await lab.admit({ principal })).admission.verdict;
 
 describe('a request that Redis has lost, and that was put back, counts in limits on requests', () => {
