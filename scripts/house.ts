@@ -23,7 +23,7 @@ const LIMITS = {
   'product files': { limit: 417, goal: 440 },
   'product folders': { limit: 63, goal: 68 },
   'folders of one file': { limit: 1, goal: 2 },
-  'product lines': { limit: 60_455, goal: 48_000 },
+  'product lines': { limit: 60_452, goal: 48_000 },
   'code lines (no blanks, comments, imports)': { limit: 43_895, goal: 34_500 },
   'functions over 80 lines': { limit: 0, goal: 10 },
   'functions over 50 lines': { limit: 66, goal: 70 },
@@ -38,7 +38,7 @@ const LIMITS = {
   'words of Markdown': { limit: 45_000, goal: 45_000 },
   'words of the README': { limit: 890, goal: 900 },
   'lines of scripts': { limit: 9_645, goal: 8_000 },
-  'lines of tests': { limit: 74_110, goal: 60_000 },
+  'lines of tests': { limit: 74_072, goal: 60_000 },
   'npm packages (without those of one platform)': { limit: 598, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { chatOf, waitFor } from '../support/chat.ts';
+import { chatOf, waitUntil } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { Fleet } from '../support/fleet.ts';
 import { post } from '../support/stream-client.ts';
@@ -140,10 +140,7 @@ describe('the official clients', () => {
     await change({ fail: 'status', status: 503 });
     const before = await refusedAsUnavailable();
     const unavailable = askAll(COMPLETE, 'unavailable', { call: 'complete' });
-    await waitFor(
-      async () => ((await refusedAsUnavailable()) >= before + COMPLETE.length ? true : undefined),
-      'refusals',
-    );
+    await waitUntil(async () => (await refusedAsUnavailable()) >= before + COMPLETE.length, 'refusals');
     await change({});
     await unavailable;
     // The answer is there during the third try at the latest, and after the first.

@@ -10,7 +10,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 
 import { findProgram } from '../../scripts/embedded/find-program.ts';
 import { ROOT } from '../../scripts/harness/program.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { waitUntil } from '../support/wait-for.ts';
 
 /** `PICTURES=docs npm run test:console` takes those of the documentation; else they are beside the other test data. */
 const PICTURES = join(ROOT, process.env['PICTURES'] === 'docs' ? 'docs/console' : '.data/console');
@@ -90,7 +90,7 @@ export async function visit(page: Page, path: string): Promise<void> {
 
 /** Asks again and again, because waiting inside of the page would need an `eval`, which its policy refuses. */
 export async function until(page: Page, condition: string): Promise<void> {
-  await waitFor(async () => ((await page.evaluate<boolean>(condition)) ? true : undefined), condition);
+  await waitUntil(async () => await page.evaluate<boolean>(condition), condition);
 }
 
 export async function settle(page: Page): Promise<void> {

@@ -7,7 +7,7 @@ import { WITHOUT_PAST } from '../../scripts/start/demo-week.ts';
 import { chatOf, postChat } from '../support/chat.ts';
 import { replayLab } from '../support/replay-lab.ts';
 import { useService, useTenant } from '../support/use-service.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { waitUntil } from '../support/wait-for.ts';
 import { faultsOf, picture, scrolled, settle, shiftOf, useBrowser, visit, wideIn } from './browser.ts';
 import { playDemo } from './demo-data.ts';
 
@@ -91,10 +91,10 @@ it('a queue is paused and goes on', async () => {
     ((await service.admin('get', '/queues')).body.data as { id: string; paused: boolean }[]).filter(
       (queue) => queue.paused,
     );
-  await waitFor(async () => ((await paused()).length === 1 ? true : undefined), 'the pause');
+  await waitUntil(async () => (await paused()).length === 1, 'the pause');
   await button('Resume').click();
 
-  await waitFor(async () => ((await paused()).length === 0 ? true : undefined), 'the end of the pause');
+  await waitUntil(async () => (await paused()).length === 0, 'the end of the pause');
 });
 
 it('an action that fails says so', async () => {
@@ -146,11 +146,11 @@ it('a tenant gets limits and credits, is suspended, and let in again', async () 
   await button('Suspend').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click();
   const callStatus = async () => (await postChat(service.app, tenant.key, chatOf('Let in?'))).status;
-  await waitFor(async () => ((await callStatus()) === 403 ? true : undefined), 'the refusal');
+  await waitUntil(async () => (await callStatus()) === 403, 'the refusal');
   await button('Reactivate').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Reactivate' }).click();
 
-  await waitFor(async () => ((await callStatus()) === 200 ? true : undefined), 'the readmission');
+  await waitUntil(async () => (await callStatus()) === 200, 'the readmission');
 });
 
 describe('every page', () => {

@@ -7,7 +7,7 @@ import { WITHOUT_PAST } from '../../scripts/start/demo-week.ts';
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService, useStarted, useTenant } from '../support/use-service.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { waitFor, waitUntil } from '../support/wait-for.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 import { faultsOf, picture, scrolled, settle, shiftOf, until, useBrowser, visit, wideIn } from './browser.ts';
 import { isDrifting } from '../../workers/settlement/reconcile.ts';
@@ -92,7 +92,7 @@ describe('signing in', () => {
     const narrow = await browser.signIn(consoleUrl(), String(body.value));
     await settle(narrow);
     const items = () => narrow.getByRole('navigation', { name: 'Console' }).getByRole('link').allTextContents();
-    await waitFor(async () => ((await items()).length < 6 ? true : undefined), 'the navigation');
+    await waitUntil(async () => (await items()).length < 6, 'the navigation');
 
     expect(await items()).toEqual(['Overview', 'Usage', 'API reference']);
   });
@@ -237,10 +237,7 @@ it('a key is made, is shown once, works, and is revoked', async () => {
   await button('Revoke').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await until(page, `location.hash === '#/keys'`);
-  await waitFor(
-    async () => ((await apiOf(service, value)('get', '/models')).status === 401 ? true : undefined),
-    'the end',
-  );
+  await waitUntil(async () => (await apiOf(service, value)('get', '/models')).status === 401, 'the end');
 });
 
 it('a batch goes from a file to its results, with its failures', async () => {

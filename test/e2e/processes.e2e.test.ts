@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { chatOf, waitFor } from '../support/chat.ts';
+import { chatOf, waitUntil } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { ApiProcess, Fleet, WorkerProcess } from '../support/fleet.ts';
 import { openStream, post } from '../support/stream-client.ts';
@@ -193,6 +193,6 @@ describe('the service as processes', () => {
       expect(process.stderr()).toBe('');
       expect(process.stdout()).not.toContain('"level":"error"');
     }
-    await waitFor(() => (apis.every(({ stdout }) => stdout().includes('listens on')) ? true : undefined), 'the log');
+    await waitUntil(() => apis.every(({ stdout }) => stdout().includes('listens on')), 'the log');
   });
 });

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { chatOf, waitFor } from '../support/chat.ts';
+import { chatOf, waitFor, waitUntil } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { ApiProcess, Fleet, WorkerProcess } from '../support/fleet.ts';
 import { openStream, post } from '../support/stream-client.ts';
@@ -71,7 +71,7 @@ describe('the log of a process whose Redis is away', () => {
       const streams = await Promise.all(
         Array.from({ length: 20 }, (_, index) => openStream(api.url, key, chatOf(`Stream ${index}`))),
       );
-      await waitFor(() => (streams.every(({ read }) => read.text !== '') ? true : undefined), 'text of every stream');
+      await waitUntil(() => streams.every(({ read }) => read.text !== ''), 'text of every stream');
       const from = { api: api.stdout().length, worker: worker.stdout().length };
       const saidBy = { api: () => api.stdout().slice(from.api), worker: () => worker.stdout().slice(from.worker) };
       const linesOf = (name: 'api' | 'worker') =>

@@ -7,7 +7,7 @@ import { BUILD } from '../../shared/config/load-config.ts';
 import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
 import { createKeyspace } from '../../shared/redis/keyspace.ts';
 import { createProcessRegistry, PROTOCOL } from '../../shared/redis/stores/process-registry.ts';
-import { chatOf, parseSse, waitFor } from '../support/chat.ts';
+import { chatOf, parseSse, waitFor, waitUntil } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { Fleet, WorkerProcess } from '../support/fleet.ts';
 import { openStream, post } from '../support/stream-client.ts';
@@ -48,7 +48,7 @@ describe('a process that is told to stop', () => {
     const streams = await Promise.all(
       Array.from({ length: count }, (_, index) => openStream(url, tenant.liveKey, chatOf(`Story ${index}`))),
     );
-    await waitFor(() => (streams.every(({ read }) => read.text !== '') ? true : undefined), 'text of every stream');
+    await waitUntil(() => streams.every(({ read }) => read.text !== ''), 'text of every stream');
     return streams;
   }
 
@@ -66,7 +66,7 @@ describe('a process that is told to stop', () => {
     const streams = await openStreams(url, 8);
 
     const ending = end(leaving);
-    await waitFor(() => (leaving.stdout().includes('The process is stopping') ? true : undefined), 'the stop');
+    await waitUntil(() => leaving.stdout().includes('The process is stopping'), 'the stop');
     worker = await fleet.startWorker();
     const fresh = await openStreams(url, 4);
     const reads = await Promise.all([...streams, ...fresh].map(({ ended }) => ended));
@@ -111,13 +111,10 @@ describe('a process that is told to stop', () => {
     });
     const callsBefore = (await fleet.providerCounts()).size;
     const complete = post(api.url, tenant.liveKey, '/chat', chatOf('A complete one, please'));
-    await waitFor(
-      async () => ((await fleet.providerCounts()).size > callsBefore ? true : undefined),
-      'the call of the complete request',
-    );
+    await waitUntil(async () => (await fleet.providerCounts()).size > callsBefore, 'the call of the complete request');
 
     const ending = end(api);
-    await waitFor(() => (api.stdout().includes('The process is stopping') ? true : undefined), 'the stop');
+    await waitUntil(() => api.stdout().includes('The process is stopping'), 'the stop');
     await expect(fetch(`${api.url}/health/live`)).rejects.toThrow();
     const reads = await Promise.all(streams.map(({ ended }) => ended));
     const answer = await complete;
@@ -193,7 +190,7 @@ describe('a process that is told to stop', () => {
     const live = await at('/health/live');
     clearInterval(beating);
     await registry.remove('wrk_old');
-    await waitFor(async () => ((await at('/health/ready'))?.ok === true ? true : undefined), 'readiness', 30_000);
+    await waitUntil(async () => (await at('/health/ready'))?.ok === true, 'readiness', 30_000);
 
     const reason = `1 of 2 workers do not know protocol ${PROTOCOL}; replace the workers first`;
     expect([waits.status, await waits.json()]).toEqual([503, { status: 'unavailable', checks: { workers: reason } }]);
@@ -209,10 +206,7 @@ describe('a process that is told to stop', () => {
     const api = await fleet.startApi({ SHUTDOWN_GRACE_SECONDS: '1' });
     const callsBefore = (await fleet.providerCounts()).size;
     const waiting = post(api.url, tenant.liveKey, '/chat', chatOf('A complete one, please'));
-    await waitFor(
-      async () => ((await fleet.providerCounts()).size > callsBefore ? true : undefined),
-      'the call of the complete request',
-    );
+    await waitUntil(async () => (await fleet.providerCounts()).size > callsBefore, 'the call of the complete request');
 
     const { code } = await end(api);
     const answer = await waiting;
@@ -254,7 +248,7 @@ describe('a process that is told to stop', () => {
 
     const ends = [worker, fleet.api].map(async (process) => {
       const ending = end(process, 'SIGINT');
-      await waitFor(() => (process.stdout().includes('The process is stopping') ? true : undefined), 'the stop');
+      await waitUntil(() => process.stdout().includes('The process is stopping'), 'the stop');
       const secondAt = performance.now();
       process.signal('SIGTERM');
       const { code } = await ending;

@@ -16,7 +16,7 @@ import { spawnProcess } from '../support/processes.ts';
 import type { TestProcess } from '../support/processes.ts';
 import { mongoUri, redisUrl } from '../support/stores.ts';
 import { openTcpProxy } from '../support/tcp-proxy.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { waitFor, waitUntil } from '../support/wait-for.ts';
 
 type Settings = Record<string, string>;
 
@@ -118,7 +118,7 @@ describe('a process that cannot start', () => {
       );
     const sayings = () => children.map((child) => child.stdout().split(says).length - 1);
 
-    await waitFor(() => (sayings().every((times) => times === 1) ? true : undefined), 'both to say it', 30_000);
+    await waitUntil(() => sayings().every((times) => times === 1), 'both to say it', 30_000);
     await become('/health/live', 200);
     expect(await statusesOf('/health/ready')).toEqual([503, 503]);
     const call = await fetch(`${urls[0]}/platform/v1/chat`, { method: 'POST' });
@@ -228,7 +228,7 @@ describe('a process that cannot start', () => {
 
     const said = await fail('scripts/start.ts', own, async (child) => {
       const waits = 'waiting up to 12 s for ports';
-      await waitFor(() => (child.stdout().includes(waits) ? true : undefined), 'the start to wait');
+      await waitUntil(() => child.stdout().includes(waits), 'the start to wait');
       left.close();
     });
 

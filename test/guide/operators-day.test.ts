@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ROOT } from '../../scripts/harness/program.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { ApiProcess, Fleet } from '../support/fleet.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { waitFor, waitUntil } from '../support/wait-for.ts';
 
 const TOKEN = 'an-administrator-token-of-tests-0123456789';
 let fleet: Fleet;
@@ -136,7 +136,7 @@ it('pauses a queue, whose requests wait and can be cancelled, and runs what fail
   const failed = (await chat(liveKey, { 'Idempotency-Key': 'a-call' })).headers.get('x-request-id') ?? '';
   await fleet.changeProvider();
   await shell(`${PRELUDE()}\nadmin -X POST "$ADMIN_URL/breakers/simulated/reset"`);
-  await waitFor(async () => (/^matched +[1-9]/m.test(await shell('parley replay')) ? true : undefined), 'the failure');
+  await waitUntil(async () => /^matched +[1-9]/m.test(await shell('parley replay')), 'the failure');
   expect(await shell('parley replay --run')).toContain(failed);
   await rowOf(failed, /^status +completed$/m);
 
@@ -157,7 +157,7 @@ it('lets a customer go: suspended, exported, closed', async () => {
   expect((await chat(liveKey)).status).toBe(403);
   const { id } = await admin(`"$ADMIN_URL/tenants/${tenantId}/exports" -d '{"scope": "tenant"}'`);
   const look = `"$ADMIN_URL/tenants/${tenantId}/exports/${String(id)}"`;
-  await waitFor(async () => ((await admin(look))['status'] === 'completed' ? true : undefined), 'the export', 30_000);
+  await waitUntil(async () => (await admin(look))['status'] === 'completed', 'the export', 30_000);
   expect(await shell(`parley tenants close ${tenantId} --yes`)).toMatch(/^status +closed$/m);
 }, 90_000);
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { itemOf, resultsOf } from '../support/batch-client.ts';
-import { parseSse, postChat, postStream, textOf, waitFor } from '../support/chat.ts';
+import { parseSse, postChat, postStream, textOf, waitFor, waitUntil } from '../support/chat.ts';
 import { openStream } from '../support/stream-client.ts';
 import { useApi, useService, useTenantPerTest } from '../support/use-service.ts';
 
@@ -69,7 +69,7 @@ describe("llama.cpp's server with a small model as provider", () => {
     before = await countedAtServer();
   });
   afterEach(async () => {
-    await waitFor(async () => ((await slotsInUse()) === 0 ? true : undefined), 'the slots to be free');
+    await waitUntil(async () => (await slotsInUse()) === 0, 'the slots to be free');
   });
 
   /** What the server has counted since the test began, once that is what the service has charged for. */
@@ -156,7 +156,7 @@ describe("llama.cpp's server with a small model as provider", () => {
 
     await stream.end();
     expect(parseSse(stream.text()).at(-2)?.chunk).toMatchObject({ choices: [{ finish_reason: 'cancelled' }] });
-    await waitFor(async () => ((await slotsInUse()) === 0 ? true : undefined), 'the slot to be free', 10_000);
+    await waitUntil(async () => (await slotsInUse()) === 0, 'the slot to be free', 10_000);
   });
 
   // In tokens more than the window, in characters less than a message may have.

@@ -22,7 +22,7 @@ import { composeWorker } from '../../workers/compose.ts';
 import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 import type { SimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 import { listen } from './listen.ts';
-import { waitFor } from './wait-for.ts';
+import { waitFor, waitUntil } from './wait-for.ts';
 import { createRecordingLog } from './recording-log.ts';
 import type { RecordingLog } from './recording-log.ts';
 import { mongoUri, openTestRedis, redisUrl, uniqueName } from './stores.ts';
@@ -190,7 +190,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     await setUp('put', `/models/${marker}`, { tier: 'mobius' });
     const { key } = await startTenant();
     const list = () => request(listening.server).get('/platform/v1/models').auth(key, { type: 'bearer' });
-    await waitFor(async () => ((await list()).text.includes(marker) ? true : undefined), 'the routes');
+    await waitUntil(async () => (await list()).text.includes(marker), 'the routes');
     await setUp('delete', `/models/${marker}`);
   }
   if (options.isSetUp !== true) await setProvider({});

@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 import type { Reading, SseEvent } from '../fault/checker/evidence.ts';
-import { waitFor } from './wait-for.ts';
+import { waitUntil } from './wait-for.ts';
 
 /** An event of the service's streams: `id:` and `data:` lines, ended by an empty one. Comments are no events. */
 export interface ParsedEvent {
@@ -224,7 +224,7 @@ export async function openStream(url: string, key: string, body: object, more = 
     headers: headers(),
     read: reading,
     until: async (part) => {
-      await waitFor(() => (opened.text().includes(part) ? true : undefined), `«${part}» in a stream`);
+      await waitUntil(() => opened.text().includes(part), `«${part}» in a stream`);
     },
     end: async () => {
       const { end } = await opened.ended;

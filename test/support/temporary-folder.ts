@@ -1,7 +1,6 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 
 /** A folder of its own; the caller removes it. */
 export async function makeFolder(): Promise<{ path: string; remove: () => Promise<void> }> {
@@ -14,17 +13,6 @@ export async function writeProgram(folder: string, name: string, script: string)
   const file = join(folder, name);
   await writeFile(file, `#!/bin/sh\n${script}\n`);
   await chmod(file, 0o755);
-}
-
-const UNTIL_TIMEOUT_MS = 10_000;
-
-/** Waits until `condition` holds; rejects after 10 s. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + UNTIL_TIMEOUT_MS;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error('The condition did not come true within 10 s.');
-    await pause(20);
-  }
 }
 
 export function isRunning(pid: number): boolean {

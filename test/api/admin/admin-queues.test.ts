@@ -5,7 +5,7 @@ import { Worker } from 'bullmq';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { openTestRedis } from '../../support/stores.ts';
 import { useAdmin, useStarted } from '../../support/use-service.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 
 const admin = useAdmin();
 const connection = useStarted('connection', () => openTestRedis('worker'));
@@ -215,7 +215,7 @@ it('a failed job of a deletion is not in the way of the next one', async () => {
     connection,
     prefix: queue.opts.prefix ?? '',
   });
-  await waitFor(async () => ((await queue.getJobState(id)) === 'failed' ? true : undefined), 'the failed job');
+  await waitUntil(async () => (await queue.getJobState(id)) === 'failed', 'the failed job');
   await worker.close();
 
   await admin.compliance.add(id, { tenantId: TENANT, jobId: id });

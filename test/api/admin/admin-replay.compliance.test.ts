@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { filesOf, jobOf } from '../../support/compliance.ts';
 import { QUESTION, replayLab } from '../../support/replay-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
@@ -48,7 +48,7 @@ describe('a failed request that may be replayed', () => {
     const job = await jobOf(api, 'deletions', String(body.id));
 
     expect(job.status).toBe('completed');
-    await waitFor(async () => ((await textsOf(tenant)) === 0 ? true : undefined), 'its text to be gone');
+    await waitUntil(async () => (await textsOf(tenant)) === 0, 'its text to be gone');
     expect(await lab.reasonOf(id)).toBe('not_replayable');
     expect(service.provider.stats().calls).toBe(0);
   }, 60_000);

@@ -4,7 +4,7 @@ import { parseEnvelope } from '../../../shared/contracts/jobs.ts';
 import { createFailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
 import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
 import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitFor, waitUntil } from '../../support/chat.ts';
 import { replayLab } from '../../support/replay-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
@@ -74,7 +74,7 @@ describe('a replay whose ingress is killed', () => {
     await lab.ended(tenant, id);
     await waitFor(() => service.models.ledger.findOne({ requestId: id }).lean(), 'its charge');
     await hasten(id);
-    await waitFor(async () => ((await intentOf(id)) === null ? true : undefined), 'the end of its intent', 20_000);
+    await waitUntil(async () => (await intentOf(id)) === null, 'the end of its intent', 20_000);
     expect(await service.models.ledger.countDocuments({ requestId: id })).toBe(1);
     expect(service.provider.request(id)?.calls).toBe(1);
   }

@@ -2,7 +2,17 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { createTenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
-import { chatOf, ledgerOf, parseSse, postChat, postStream, requestIdOf, textOf, waitFor } from '../../support/chat.ts';
+import {
+  chatOf,
+  ledgerOf,
+  parseSse,
+  postChat,
+  postStream,
+  requestIdOf,
+  textOf,
+  waitFor,
+  waitUntil,
+} from '../../support/chat.ts';
 import { QUESTION, replayLab } from '../../support/replay-lab.ts';
 import { setRates } from '../../support/set-rates.ts';
 import { apiOf } from '../../support/tenant-api.ts';
@@ -162,8 +172,8 @@ describe('POST /admin/v1/requests/replay', () => {
     await lab.failed(other);
     await service.models.requestIntents.updateMany({}, { $set: { lookAt: 0 } });
     const own = { tenant_id: tenant.tenantId };
-    await waitFor(
-      async () => ((await replay({ ...own, dry_run: true })).matched === 2 ? true : undefined),
+    await waitUntil(
+      async () => (await replay({ ...own, dry_run: true })).matched === 2,
       'the sweep to tell of both',
       20_000,
     );

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { chatOf, errorOf, postChat, postStream, waitFor } from '../../support/chat.ts';
+import { chatOf, errorOf, postChat, postStream, waitFor, waitUntil } from '../../support/chat.ts';
 import { holdLead } from '../../support/hold-lead.ts';
 import { openStream } from '../../support/stream-client.ts';
 import { askToMove, kindsOn, moveWhenIdle, shardOf } from '../../support/move-lab.ts';
@@ -207,10 +207,7 @@ it('waits for what webhooks are yet to hear: nobody might serve the former shard
   await postChat(service.app, key, chatOf('Hi'));
   service.provider.restore();
   expect(await service.redis.xlen(keys.notices)).toBe(1);
-  await waitFor(
-    async () => ((await service.redis.hlen(keys.pending(tenantId))) === 0 ? true : undefined),
-    'the charge',
-  );
+  await waitUntil(async () => (await service.redis.hlen(keys.pending(tenantId))) === 0, 'the charge');
 
   const refused = await askToMove(service, tenantId, to);
   await giveUpLead();

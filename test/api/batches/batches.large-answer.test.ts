@@ -4,7 +4,7 @@ import request from 'supertest';
 import { itemOf, postLines, resultsOf } from '../../support/batch-client.ts';
 import { startScriptedServer } from '../../support/scripted-server.ts';
 import { useService, useStarted } from '../../support/use-service.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
 
 /** Each becomes a replacement character, of three bytes. */
 const NO_UTF8 = Buffer.alloc(7_000_000, 0xff);
@@ -26,7 +26,7 @@ describe('a line whose provider sends more than any answer has', () => {
     });
     const [one, other] = [await service.startTenant(), await service.startTenant()];
     const large = await postLines(service, one.key, [itemOf('large', { model: 'oloid' })]);
-    await waitFor(() => (provider.requests.length > 0 ? true : undefined), 'the call');
+    await waitUntil(() => provider.requests.length > 0, 'the call');
 
     const small = await postLines(service, other.key, [itemOf('small', { model: 'mobius' })]);
 

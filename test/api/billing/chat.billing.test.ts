@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 
-import { chatOf, postChat, postStream, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, postStream, waitFor, waitUntil } from '../../support/chat.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { useService } from '../../support/use-service.ts';
 const service = useService();
@@ -76,7 +76,7 @@ describe('a balance', () => {
     const { key, tenantId } = await service.startTenant({ credits: 100 });
     service.provider.change({ first_token_ms: 1_500, tokens: 5 });
     const running = postChat(service.app, key, chatOf('Hi', { max_tokens: 90 })).then((response) => response);
-    await waitFor(async () => ((await figuresOf(tenantId)).held > 0 ? true : undefined), 'the hold');
+    await waitUntil(async () => (await figuresOf(tenantId)).held > 0, 'the hold');
 
     const refused = refusalOf(await postChat(service.app, key, chatOf('Hi', { max_tokens: 90 })));
 
@@ -162,7 +162,7 @@ describe('a monthly token budget', () => {
     const { key, tenantId } = await service.startTenant({ tenant: { monthly_token_budget: 100 } });
     service.provider.change({ first_token_ms: 1_500, tokens: 5 });
     const running = postChat(service.app, key, chatOf('Hi', { max_tokens: 90 })).then((response) => response);
-    await waitFor(async () => ((await figuresOf(tenantId)).held > 0 ? true : undefined), 'the hold');
+    await waitUntil(async () => (await figuresOf(tenantId)).held > 0, 'the hold');
 
     const refused = refusalOf(await postChat(service.app, key, chatOf('Hi', { max_tokens: 90 })));
 

@@ -9,7 +9,7 @@ import { createPrincipalRepository } from '../../../shared/mongo/tenants/princip
 import { createRequestIntents, requestIntentModel } from '../../../shared/mongo/requests/request-intents.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
-import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, requestIdOf, waitFor, waitUntil } from '../../support/chat.ts';
 import { moveWhenIdle, shardOf } from '../../support/move-lab.ts';
 import type { TestService, TestTenant } from '../../support/service.ts';
 import { apiOf } from '../../support/tenant-api.ts';
@@ -74,7 +74,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
     expect(refund).toMatchObject({ type: 'adjustment', amountMicro: 0 - (usage?.amountMicro ?? 0) });
     expect(refund?._id).toMatch(/^txn_[A-Za-z0-9]{24}$/);
     expect(more).toEqual([]);
-    await waitFor(async () => ((await balanceOf(tenant)) === 1_000 ? true : undefined), 'the balance');
+    await waitUntil(async () => (await balanceOf(tenant)) === 1_000, 'the balance');
   });
 
   /** As if Redis had lost it, and its worker had put it back. */
@@ -105,7 +105,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
     await createRequestIntents(service.mongo).keepTakenBack(requestId, principal, systemClock.now());
 
     const types = async () => (await entriesOf(tenant)).map(({ type }) => type);
-    await waitFor(async () => ((await types()).includes('adjustment') ? true : undefined), 'the refund', 20_000);
+    await waitUntil(async () => (await types()).includes('adjustment'), 'the refund', 20_000);
   });
 
   it('stays noted until its charge is booked and given back, as the worker that sweeps may end before', async () => {
@@ -119,13 +119,13 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const noted = () => intents.findOne({ tenantId: tenant.tenantId }).lean();
 
     await createRequestIntents(service.mongo).keepTakenBack(requestId, principal, systemClock.now() - 1);
-    await waitFor(async () => ((await noted())?.isGone === true ? true : undefined), 'the note', 20_000);
+    await waitUntil(async () => (await noted())?.isGone === true, 'the note', 20_000);
     // By the next leader's round, Redis has forgotten the request.
     await service.redis.del(service.keyspace.shard(0).record(requestId));
     await service.models.ledger.insertMany([usage]);
     await intents.updateOne({ tenantId: tenant.tenantId }, { $set: { lookAt: 0 } });
 
-    await waitFor(async () => ((await noted()) === null ? true : undefined), 'the end of the note', 20_000);
+    await waitUntil(async () => (await noted()) === null, 'the end of the note', 20_000);
     expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant', 'usage', 'adjustment']);
   });
 
@@ -154,7 +154,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
       const api = apiOf(service, tenant.key);
       const send = async () => requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
       const [refused, charged] = [await send(), await send()];
-      await waitFor(async () => ((await entriesOf(tenant)).length === 3 ? true : undefined), 'both charges');
+      await waitUntil(async () => (await entriesOf(tenant)).length === 3, 'both charges');
 
       await voidLater(tenant, refused);
 
@@ -225,7 +225,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const second = await post();
     expect([second.status, second.headers['idempotent-replayed']]).toEqual([200, undefined]);
     const types = async () => (await entriesOf(tenant)).map(({ type }) => type);
-    await waitFor(async () => ((await types()).length > 3 ? true : undefined), 'the charge of the second');
+    await waitUntil(async () => (await types()).length > 3, 'the charge of the second');
     expect(await types()).toEqual(['grant', 'usage', 'adjustment', 'usage']);
   });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { chatOf, ledgerOf, postChat, postStream, requestIdOf, waitFor } from '../../support/chat.ts';
+import { chatOf, ledgerOf, postChat, postStream, requestIdOf, waitFor, waitUntil } from '../../support/chat.ts';
 import type { RunningWorker, TestTenant } from '../../support/service.ts';
 import { useService } from '../../support/use-service.ts';
 import { usedOf } from '../../support/use-window.ts';
@@ -42,11 +42,11 @@ async function cancelWhileRunning(tenant: TestTenant): Promise<void> {
   const url = `/platform/v1/chat/${requestIdOf(accepted)}`;
   const call = (method: 'get' | 'post', path: string) =>
     request(service.app)[method](path).auth(tenant.key, { type: 'bearer' });
-  await waitFor(() => (service.provider.request(requestIdOf(accepted))?.calls === 1 ? true : undefined), 'the call');
+  await waitUntil(() => service.provider.request(requestIdOf(accepted))?.calls === 1, 'the call');
   const calledAt = performance.now();
-  await waitFor(() => (performance.now() - calledAt > COUNTED_MS ? true : undefined), 'a silence that counts');
+  await waitUntil(() => performance.now() - calledAt > COUNTED_MS, 'a silence that counts');
   await call('post', `${url}/cancel`);
-  await waitFor(async () => ((await call('get', url)).body.status === 'cancelled' ? true : undefined), 'the cancel');
+  await waitUntil(async () => (await call('get', url)).body.status === 'cancelled', 'the cancel');
 }
 
 /** The reason, and between which bounds the tokens lie. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { chatOf, errorOf, waitFor } from '../../support/chat.ts';
+import { chatOf, errorOf, waitFor, waitUntil } from '../../support/chat.ts';
 import { useTwoProtocols } from '../../support/two-protocols.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -120,16 +120,16 @@ describe('max_tokens', () => {
         .send(body);
       return [asked()[0]?.['max_tokens'], (answer as { usage: Record<string, number> }).usage['completion_tokens']];
     };
-    await waitFor(async () => ((await ask(20_000, 1))[0] === 20_000 ? true : undefined), 'the new targets');
+    await waitUntil(async () => (await ask(20_000, 1))[0] === 20_000, 'the new targets');
 
     expect(await ask(100_000, 30_000)).toEqual([32_000, 30_000]);
     expect(await ask(100_000, 40_000)).toEqual([32_000, 32_000]);
     expect(await ask(5, 5)).toEqual([5, 5]);
     expect(await ask(undefined, 5)).toEqual([32_000, 5]);
     await service.setTargets('mobius', [{ provider: 'completions', model: 'short', max_output_tokens: 8_000 }]);
-    await waitFor(async () => ((await ask(10_000, 1))[0] === 8_000 ? true : undefined), 'the shorter answers');
+    await waitUntil(async () => (await ask(10_000, 1))[0] === 8_000, 'the shorter answers');
     await service.setTargets('mobius', [{ provider: 'completions', model: 'long' }]);
-    await waitFor(async () => ((await ask(20_000, 1))[0] === 16_384 ? true : undefined), 'a target that says nothing');
+    await waitUntil(async () => (await ask(20_000, 1))[0] === 16_384, 'a target that says nothing');
     expect(await ask(undefined, 5)).toEqual([4_096, 5]);
   });
 });

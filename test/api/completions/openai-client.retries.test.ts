@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import request from 'supertest';
 
-import { parseSse, waitFor } from '../../support/chat.ts';
+import { parseSse, waitFor, waitUntil } from '../../support/chat.ts';
 import { useService } from '../../support/use-service.ts';
 
 describe('what the official openai client tries again by itself', () => {
@@ -32,10 +32,7 @@ describe('what the official openai client tries again by itself', () => {
       () => 'an answer',
       (error: unknown) => error,
     );
-    await waitFor(
-      async () => (/^parley_open_relays\{.*\} 1$/m.test(await service.metrics()) ? true : undefined),
-      'its reader',
-    );
+    await waitUntil(async () => /^parley_open_relays\{.*\} 1$/m.test(await service.metrics()), 'its reader');
     await request(service.app).post(`/platform/v1/chat/${id}/cancel`).auth(key, { type: 'bearer' });
 
     expect(await outcome).toMatchObject({ status: 409, code: 'conflict' });

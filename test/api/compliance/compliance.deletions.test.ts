@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { ledgerOf, postChat, waitFor } from '../../support/chat.ts';
+import { ledgerOf, postChat, waitFor, waitUntil } from '../../support/chat.ts';
 import { openDeletionCase, settlementOf, useDeletionService } from '../../support/compliance-lab.ts';
 import type { DeletionCase } from '../../support/compliance-lab.ts';
 import { refusalOf } from '../../support/refusal.ts';
@@ -86,7 +86,7 @@ describe('the deletion of an entity', () => {
     const running = await one.beginEndless({ messages: [{ role: 'user', content: 'Another' }] });
     await one.beginEndless({ entity_id: 'neighbour' });
     const list = service.keyspace.shard(0).entityRequests(tenant.tenantId, pseudonym);
-    await waitFor(async () => ((await service.redis.zcard(list)) === 2 ? true : undefined), 'both requests');
+    await waitUntil(async () => (await service.redis.zcard(list)) === 2, 'both requests');
     const held = async () => (await service.admin('get', `/tenants/${tenant.tenantId}`)).body.held as number;
 
     const { report } = await one.delete(ofEntity());
@@ -97,7 +97,7 @@ describe('the deletion of an entity', () => {
     expect(await service.redis.exists(list)).toBe(0);
     // A job that a worker has in hand ends with its delivery, which the deletion does not wait for.
     const job = `${service.keyspace.shard(0).tag}:interactive:${running}`;
-    await waitFor(async () => ((await service.redis.exists(job)) === 0 ? true : undefined), 'the end of the job');
+    await waitUntil(async () => (await service.redis.exists(job)) === 0, 'the end of the job');
     // The neighbour's request goes on.
     expect(await held()).toBeGreaterThan(0);
     await one.delete({ scope: 'tenant' });
@@ -116,10 +116,7 @@ describe('the deletion of an entity', () => {
     const entry = await waitFor(() => service.models.ledger.findOne({ requestId: late.requestId }).lean(), 'a booking');
     expect(entry.entityId).toBe(hash);
     expect((await receiver.next('chat.completed')).body.data).toMatchObject({ entity_id: hash });
-    await waitFor(
-      async () => ((await findEverywhere(service, [entity])).length === 0 ? true : undefined),
-      'the outbox to be empty',
-    );
+    await waitUntil(async () => (await findEverywhere(service, [entity])).length === 0, 'the outbox to be empty');
 
     await postChat(service.app, tenant.key, said({ messages: [{ role: 'user', content: 'Anew' }] }));
     const { body } = await api('get', `${entityPath()}/history?order=asc`);
@@ -194,8 +191,8 @@ describe('a deletion beside an export', () => {
     expect(await service.models.exportChunks.countDocuments({ exportId: _id, claim: 1 })).toBe(0);
     // It waits for a while, so that the deletion gets on; no need to do so here.
     await service.models.complianceJobs.updateOne({ _id, status: 'queued' }, { $set: { claimedUntil: Date.now() } });
-    await waitFor(
-      async () => ((await api('get', `/compliance/exports/${_id}`)).body.status === 'completed' ? true : undefined),
+    await waitUntil(
+      async () => (await api('get', `/compliance/exports/${_id}`)).body.status === 'completed',
       'the export',
       20_000,
     );

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { postChat, requestIdOf, waitFor } from '../../support/chat.ts';
+import { postChat, requestIdOf, waitUntil } from '../../support/chat.ts';
 import { useService } from '../../support/use-service.ts';
 
 const user = (content: string) => ({ role: 'user', content });
@@ -29,7 +29,7 @@ describe('turns of one entity at the same time', () => {
     const { key, tenantId } = await service.startTenant();
     const before = service.provider.stats().calls;
     const slow = postChat(service.app, key, turn('first', 'mobius')).then((response) => response);
-    await waitFor(() => (service.provider.stats().calls > before ? true : undefined), 'the first call');
+    await waitUntil(() => service.provider.stats().calls > before, 'the first call');
 
     await postChat(service.app, key, turn('second', 'oloid'));
     expect((await stored(tenantId)).map(({ content }) => content)).toEqual(['second', 'fast']);

@@ -8,7 +8,7 @@ import { itemsOf, postLines } from '../../support/batch-client.ts';
 import { endLines, ran } from '../../support/ended-lines.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { useService } from '../../support/use-service.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 
 const MIB = 1024 * 1024;
 const LINES = 40;
@@ -64,5 +64,5 @@ it('a tenant has at most eight downloads at a time on an ingress; when one ends 
   const stranger = await service.startTenant();
   expect((await request(service.app).get(path).auth(stranger.key, { type: 'bearer' })).status).toBe(404);
   open[0]?.socket.destroy();
-  await waitFor(async () => ((await ask()).status === '200' ? true : undefined), 'a place');
+  await waitUntil(async () => (await ask()).status === '200', 'a place');
 });

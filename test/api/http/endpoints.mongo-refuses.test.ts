@@ -8,7 +8,7 @@ import { mongoUri } from '../../support/stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { makeKey } from '../../support/tenant-keys.ts';
 import { useService, useStarted } from '../../support/use-service.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 
 const mongo = useStarted('mongo', () => openTcpProxy(mongoUri(`refusing${String(process.pid)}`)));
 
@@ -63,6 +63,6 @@ it.each([2, 450])(
     const listed = async () => ((await apiOf(service, owner.key)('get', '/batches')).body as { data: unknown[] }).data;
     expect(await listed()).toHaveLength(1);
     mongo.failCommands(undefined);
-    await waitFor(async () => ((await listed()).length === 0 ? true : undefined), 'the upload to be taken back');
+    await waitUntil(async () => (await listed()).length === 0, 'the upload to be taken back');
   },
 );

@@ -11,7 +11,7 @@ import { serve } from '../../../api/http/serve.ts';
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
 import { createCloser } from '../../../shared/lifecycle/closer.ts';
-import { chatOf, waitFor } from '../../support/chat.ts';
+import { chatOf, waitUntil } from '../../support/chat.ts';
 import { dial } from '../../support/dial.ts';
 import { useService, useTenant } from '../../support/use-service.ts';
 
@@ -129,9 +129,9 @@ describe('a server that stops', () => {
     await serve(app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 5_000 }, closer);
     const agent = new Agent({ keepAlive: true });
     const [underWay, longer] = [headersOf(port, agent), headersOf(port, agent)];
-    await waitFor(() => (waiting.length === 2 ? true : undefined), 'both requests');
+    await waitUntil(() => waiting.length === 2, 'both requests');
     const kept = headersOf(port, agent);
-    await waitFor(() => (waiting.length === 3 ? true : undefined), 'the third');
+    await waitUntil(() => waiting.length === 3, 'the third');
     waiting.pop()?.();
     expect(await kept).toMatchObject({ connection: 'keep-alive' });
 
@@ -160,12 +160,12 @@ it('answers that wait behind another one have ended when their client has gone',
   const client = dial(port);
   const paths = ['/first', '/second', '/third'];
   client.socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: parley\r\n\r\n`).join(''));
-  await waitFor(() => (open().length === paths.length ? true : undefined), 'all requests');
+  await waitUntil(() => open().length === paths.length, 'all requests');
   expect(open()).toEqual(paths);
 
   client.socket.destroy();
 
-  await waitFor(() => (ended.length === paths.length ? true : undefined), 'an end of each');
+  await waitUntil(() => ended.length === paths.length, 'an end of each');
   expect(ended.toSorted()).toEqual(paths);
   expect(open()).toEqual([]);
   server.close();

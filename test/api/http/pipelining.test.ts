@@ -9,7 +9,7 @@ import { serializePipelined, WAITING_MAX, registerAnswers } from '../../../api/h
 import { refuseMalformed } from '../../../api/http/connection-guards.ts';
 import { serve } from '../../../api/http/serve.ts';
 import { createCloser } from '../../../shared/lifecycle/closer.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitFor, waitUntil } from '../../support/chat.ts';
 import { dial } from '../../support/dial.ts';
 
 let closer = createCloser(() => undefined);
@@ -180,7 +180,7 @@ describe('bodies that wait behind a request', () => {
     const server = await start((req, res) => void req.resume().on('end', () => res.end('read;')));
     const client = dial(server.port, post.repeat(6));
 
-    await waitFor(() => (client.text().match(/read;/g)?.length === 6 ? true : undefined), 'all answers');
+    await waitUntil(() => client.text().match(/read;/g)?.length === 6, 'all answers');
     client.socket.destroy();
   });
 

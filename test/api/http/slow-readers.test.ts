@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { registerAnswers } from '../../../api/http/pipelining.ts';
 import { dropSlowReaders } from '../../../api/http/connection-guards.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 
 /** More than the buffers of both sides take on loopback. */
 const LARGE = 24 * 1024 * 1024;
@@ -87,7 +87,7 @@ describe('a client that does not read its answer', () => {
     await ask(port);
     await begun.promise;
 
-    await waitFor(async () => ((await open()) === 0 ? true : undefined), 'the end of the connection');
+    await waitUntil(async () => (await open()) === 0, 'the end of the connection');
   });
 });
 

@@ -55,7 +55,7 @@ type Api = ReturnType<typeof apiOf>;
 interface Creation {
   path: string | ((api: Api) => Promise<string>);
   body: object;
-  /** What one of them is in the database; an upload that is not a batch yet is none. */
+  /** Its collection; an upload that is not a batch yet counts as none. */
   model: keyof TestService['models'];
   more?: object;
 }

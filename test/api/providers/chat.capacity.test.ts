@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { chatOf, postChat, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, waitFor, waitUntil } from '../../support/chat.ts';
 import type { RunningWorker, TestTenant } from '../../support/service.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -77,10 +77,7 @@ describe('a provider that takes a number of calls at once', () => {
     const tenant = await service.startTenant();
     const ids: string[] = [];
     for (let index = 0; index < 4; index += 1) ids.push(await later(tenant, 'mobius'));
-    await waitFor(
-      async () => ((await get(tenant, ids[0] ?? ''))['status'] === 'in_progress' ? true : undefined),
-      'the first request',
-    );
+    await waitUntil(async () => (await get(tenant, ids[0] ?? ''))['status'] === 'in_progress', 'the first request');
 
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => postChat(service.app, tenant.key, chatOf('Quick', { model: 'oloid' }))),
@@ -187,7 +184,7 @@ describe('a provider that takes a number of calls at once', () => {
       .post('/platform/v1/batches')
       .auth(key, { type: 'bearer' })
       .send({ requests: lines });
-    await waitFor(() => (service.provider.stats().calls >= 4 ? true : undefined), 'lines that run');
+    await waitUntil(() => service.provider.stats().calls >= 4, 'lines that run');
 
     const answers = await Promise.all(Array.from({ length: 20 }, () => postChat(service.app, key, chatOf('Now'))));
 

@@ -10,7 +10,7 @@ import {
   postStream,
   requestIdOf,
   textOf,
-  waitFor,
+  waitUntil,
 } from '../../support/chat.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -33,10 +33,7 @@ describe('a provider that takes too long', () => {
 
   /** The provider has noticed that its call was given up: the connection is closed, not left to run. */
   async function expectAborted(requestId: string): Promise<void> {
-    await waitFor(
-      () => (service.provider.request(requestId)?.aborted === 1 ? true : undefined),
-      'the provider to see its call end',
-    );
+    await waitUntil(() => service.provider.request(requestId)?.aborted === 1, 'the provider to see its call end');
     expect(service.provider.stats().in_flight).toBe(0);
   }
 

@@ -1,6 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { chatOf, errorOf, expectUncharged, postChat, postStream, requestIdOf, waitFor } from '../../support/chat.ts';
+import {
+  chatOf,
+  errorOf,
+  expectUncharged,
+  postChat,
+  postStream,
+  requestIdOf,
+  waitFor,
+  waitUntil,
+} from '../../support/chat.ts';
 import type { RunningWorker } from '../../support/service.ts';
 import { useService, useTenant } from '../../support/use-service.ts';
 import { createSimulatedProvider } from '../../../scripts/simulated-provider/simulated-provider.ts';
@@ -63,7 +72,7 @@ async function breakerOf(provider: string): Promise<BreakerResource> {
 async function untilOpen(provider: string): Promise<void> {
   const line = new RegExp(`^parley_breaker_state\\{.*provider="${provider}".*\\} 2$`, 'm');
   for (const worker of workers) {
-    await waitFor(async () => (line.test(await worker.metrics()) ? true : undefined), `${provider} to be open`);
+    await waitUntil(async () => line.test(await worker.metrics()), `${provider} to be open`);
   }
 }
 async function untilAllClosed(): Promise<void> {
@@ -138,7 +147,7 @@ describe('a provider whose breaker has opened', () => {
 describe('the only target of a tier', () => {
   it('is probed by one request when its pause is over, and has all the traffic when that succeeds', async () => {
     service.provider.change({ fail: 'status', status: 403 });
-    await waitFor(async () => ((await ask('oloid')).status === 503 ? true : undefined), 'the failure');
+    await waitUntil(async () => (await ask('oloid')).status === 503, 'the failure');
     await untilOpen('only');
     service.provider.restore();
     service.provider.reset();

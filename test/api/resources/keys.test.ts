@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { chatOf, postChat, waitFor } from '../../support/chat.ts';
+import { chatOf, postChat, waitFor, waitUntil } from '../../support/chat.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { makeKey, tryKey } from '../../support/tenant-keys.ts';
@@ -179,8 +179,8 @@ describe('PATCH /keys/{id}', () => {
 
     await api('patch', `/keys/${id}`, { scopes: ['chat'] });
 
-    await waitFor(
-      async () => ((await apiOf(service, value)('get', '/keys')).status === 403 ? true : undefined),
+    await waitUntil(
+      async () => (await apiOf(service, value)('get', '/keys')).status === 403,
       'the narrower scopes',
       1_000,
     );

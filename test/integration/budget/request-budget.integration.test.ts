@@ -14,7 +14,7 @@ import type { TestService, TestTenant } from '../../support/service.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, openTestRedis, uniqueName } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 import { BUDGETS } from './budgets.ts';
 import type { Budget, BudgetCase } from './budgets.ts';
 
@@ -105,7 +105,7 @@ describe('what a request asks of the stores', () => {
     };
     await Promise.all(Array.from({ length: clients }, client));
     const { outbox } = service.keyspace.shard(0);
-    await waitFor(async () => ((await observer.xlen(outbox)) === 0 ? true : undefined), 'the settlement');
+    await waitUntil(async () => (await observer.xlen(outbox)) === 0, 'the settlement');
   }
 
   it.each(Object.entries(BUDGETS))('a request stays within its budget: %s', async (name, { budget, ...kase }) => {

@@ -12,7 +12,7 @@ import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, openTestMongo, uniqueName } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
 
 const PROVIDER = { kind: 'openai' as const, timeoutMs: 60_000, firstTokenTimeoutMs: 15_000, maxRetries: 2 };
 
@@ -71,7 +71,7 @@ describe('the routes that a process knows', () => {
     const changed = await change();
     const messages = () => log.lines.map(({ message }) => message);
 
-    await waitFor(() => (messages().length > 0 ? true : undefined), 'a reading that fails');
+    await waitUntil(() => messages().length > 0, 'a reading that fails');
 
     expect(cache?.current().providers.get('sim')).toEqual(before?.providers.get('sim'));
     proxy.set('pass');

@@ -4,7 +4,7 @@ import type { Breaker } from '../../../shared/domain/breaker.ts';
 import { BreakerOpenError } from '../../../workers/pipeline/breakers.ts';
 import { call, failure, openBreakerLab, providerOf, refusal } from '../../support/breaker-lab.ts';
 import type { BreakerLab, LabWorker } from '../../support/breaker-lab.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
 
 /** On a busy machine none of them decides alone. */
 const CALL_MS = 20_000;
@@ -116,7 +116,7 @@ describe('a half-open breaker', () => {
     const { provider, running, ask, skipped } = await readyForProbe();
 
     const asked = workers.flatMap((worker) => Array.from({ length: 5 }, () => ask(worker)));
-    await waitFor(() => (skipped() === 19 ? true : undefined), 'all others to be skipped');
+    await waitUntil(() => skipped() === 19, 'all others to be skipped');
 
     expect(running).toHaveLength(1);
     expect(await lab.shared(provider)).toMatchObject({ state: 'half_open' });

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { startNode, withClient } from '../../support/redis/redis-nodes.ts';
 import { call, failure, openBreakerLab, providerOf, refusal } from '../../support/breaker-lab.ts';
 import type { BreakerLab, LabWorker } from '../../support/breaker-lab.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, waitUntil } from '../../support/wait-for.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
@@ -34,9 +34,9 @@ it('with Redis away a worker goes on with what it knows, and opens and probes by
   await call(worker, provider, 10, failure);
   await waitFor(() => (worker.isPassable(provider) ? undefined : true), 'the worker to open its own breaker');
   expect(await call(worker, provider, 1)).toBe(1);
-  await waitFor(() => (worker.isPassable(provider) ? true : undefined), 'the pause to be over');
+  await waitUntil(() => worker.isPassable(provider), 'the pause to be over');
   expect(await call(worker, provider, 1)).toBe(0);
-  await waitFor(async () => ((await call(worker, provider, 1)) === 0 ? true : undefined), 'the probe to close it');
+  await waitUntil(async () => (await call(worker, provider, 1)) === 0, 'the probe to close it');
 
   expect(worker.log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
 });
@@ -77,7 +77,7 @@ it('asks a Redis that takes no writes for one change at a time, and keeps what i
 
     await needReplicas(0);
     const isShared = () => isolated.log.lines.some(({ level }) => level === 'info');
-    await waitFor(() => (isShared() ? true : undefined), 'the breakers to be shared again');
+    await waitUntil(() => isShared(), 'the breakers to be shared again');
   } finally {
     await isolated.stop();
     await node.process().stop();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createAdapters } from '../../../workers/open-pipeline.ts';
 import { ProviderError } from '../../../workers/providers/provider.ts';
 import type { ProviderCall, ProviderEvent } from '../../../workers/providers/provider.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { callOf, providerOf, readEvents } from '../../support/provider-call.ts';
 import { useScriptedServer } from '../../support/scripted-server.ts';
 import { listenersOf } from '../../support/signals.ts';
@@ -162,12 +162,12 @@ describe('a call of a provider over HTTP', () => {
       const controller = new AbortController();
       const reason = new Error('stopped');
       const failure = failureOf({ signal: controller.signal });
-      await waitFor(() => (asked ? true : undefined), 'the call');
+      await waitUntil(() => asked, 'the call');
 
       controller.abort(reason);
 
       expect(await failure).toBe(reason);
-      await waitFor(() => (server.abandoned() === 1 ? true : undefined), 'the connection to close');
+      await waitUntil(() => server.abandoned() === 1, 'the connection to close');
       expect(listenersOf(controller.signal)).toBe(0);
     });
 
@@ -187,7 +187,7 @@ describe('a call of a provider over HTTP', () => {
     server.answer((res) => res.writeHead(500).end());
     for (let call = 0; call < 20; call += 1) await failureOf({ signal });
 
-    await waitFor(() => (listenersOf(signal) === 0 ? true : undefined), 'the listeners to go');
+    await waitUntil(() => listenersOf(signal) === 0, 'the listeners to go');
   });
 
   describe('takes for a fault of the provider, which another try may cure,', () => {

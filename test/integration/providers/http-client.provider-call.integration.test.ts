@@ -10,7 +10,7 @@ import type { ProviderAdapter } from '../../../workers/providers/provider.ts';
 import { plainEnvelope } from '../../support/plain-envelope.ts';
 import { readyCall } from '../../support/ready-call.ts';
 import type { ReadyCall } from '../../support/ready-call.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitFor, waitUntil } from '../../support/chat.ts';
 import { useScriptedServer } from '../../support/scripted-server.ts';
 
 const text = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
@@ -75,7 +75,7 @@ describe('the connection of a provider call', () => {
     server.answer((res) => res.writeHead(200).write(text('one, two') + FINISH));
     const { input, stop } = readyOf();
     const result = runProviderCall(createAdapters(http).openai, input);
-    await waitFor(() => (texts.length > 0 ? true : undefined), 'the first text');
+    await waitUntil(() => texts.length > 0, 'the first text');
 
     stop(new Error('The caller has left'));
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createAdapters } from '../../../workers/open-pipeline.ts';
 import { ProviderError } from '../../../workers/providers/provider.ts';
 import type { ProviderCall, ProviderEvent, ProviderSink } from '../../../workers/providers/provider.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { callOf, providerOf } from '../../support/provider-call.ts';
 import { useScriptedServer } from '../../support/scripted-server.ts';
 import { listenersOf } from '../../support/signals.ts';
@@ -47,7 +47,7 @@ describe('a call of a provider', () => {
     expect(heard).toEqual([{ kind: 'text', text: 'Hi' }]);
     expect(listenersOf(signal)).toBe(0);
     if (stream) {
-      await waitFor(() => (server.open() === 0 ? true : undefined), 'the connection to close');
+      await waitUntil(() => server.open() === 0, 'the connection to close');
     }
   });
 

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 
 import { createEndpoint } from '../../../workers/providers/http-call.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitUntil } from '../../support/chat.ts';
 import { useScriptedServer } from '../../support/scripted-server.ts';
 
 /** Longer than a part takes on this machine. */
@@ -31,7 +31,7 @@ describe('a body that need not be read as it comes', () => {
         onHead: () => (part) => parts.push(part.toString()),
       })
       .then(() => (state.isOver = true));
-    await waitFor(() => (parts.length === 1 ? true : undefined), 'the first part');
+    await waitUntil(() => parts.length === 1, 'the first part');
     const res = responding;
     const pass = () => new Promise((resolve) => setTimeout(resolve, A_WHILE_MS));
     const say = async (text: string) => {
@@ -55,7 +55,7 @@ describe('a body that need not be read as it comes', () => {
     expect(waiting).toHaveLength(1);
 
     readOn();
-    await waitFor(() => (text() === 'first second third fourth ' ? true : undefined), 'what was left');
+    await waitUntil(() => text() === 'first second third fourth ', 'what was left');
 
     expect(waiting).toHaveLength(1);
     end();
@@ -100,12 +100,12 @@ describe('a body that need not be read as it comes', () => {
       onHead: () => (part) => parts.push(part.toString()),
     });
     over.catch(() => undefined);
-    await waitFor(() => (waiting.length > 0 ? true : undefined), 'the connection to be left alone');
+    await waitUntil(() => waiting.length > 0, 'the connection to be left alone');
 
     controller.abort(reason);
 
     await expect(over).rejects.toBe(reason);
-    await waitFor(() => (server.abandoned() === 1 ? true : undefined), 'the connection to close');
+    await waitUntil(() => server.abandoned() === 1, 'the connection to close');
     for (const act of waiting) act();
   });
 });

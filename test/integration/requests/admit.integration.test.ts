@@ -271,7 +271,7 @@ describe('the daily allowance of test keys', () => {
 
     expect((await key.admit()).verdict).toBe('admitted');
     expect((await sister.admit()).verdict).toBe('admitted');
-    // What they do not take comes back.
+    // The part that they do not take comes back.
     const early = await key.admit();
     expect([early.verdict, early.retryAfterMs]).toEqual(['test_tokens_in_flight', 1_000]);
 
@@ -346,7 +346,7 @@ describe('what is kept of the last minute', () => {
     expect(await key.admit()).toMatchObject({ requests: 2 });
     expect(await lab.redis.zcard(log)).toBe(5);
 
-    // As if it had been trimmed a minute ago, and not since.
+    // This stands for one that was trimmed a minute ago, and not since.
     await lab.redis.hset(lab.keys.tokenWindow(keyId), 'kept', Date.now() - 2 * MINUTE_MS);
     for (const name of [log, lab.keys.tokenWindow(keyId)]) await lab.redis.pexpire(name, 2 * MINUTE_MS);
     // It is looked at once a second.
@@ -371,7 +371,7 @@ describe('the logs of a key', () => {
     const { keyRpm, throttle, tokenWindow } = lab.keys;
     const logs = [keyRpm(keyId), throttle('chat.stream', keyId)];
 
-    // As if they had been given longer to live more than a minute ago, and not since.
+    // This stands for lives that were last lengthened more than a minute ago.
     for (const name of logs) await lab.redis.pexpire(name, MINUTE_MS);
     await lab.redis.hset(tokenWindow(keyId), 'kept', Date.now() - 2 * MINUTE_MS);
     await moveUse(lab.redis, tokenWindow(keyId), 1);

@@ -9,7 +9,8 @@ import { downloadMongod } from '../../../scripts/embedded/mongod-binary.ts';
 import { startRedis } from '../../../scripts/embedded/redis.ts';
 import { runStep } from '../../../scripts/embedded/run-step.ts';
 import { installSystemPackages } from '../../../scripts/embedded/system-package.ts';
-import { isRunning, makeFolder, until, writeProgram } from '../../support/temporary-folder.ts';
+import { isRunning, makeFolder, writeProgram } from '../../support/temporary-folder.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 
 const PACKAGES = { apt: ['redis-server'], apk: ['redis'], dnf: ['redis'] };
 
@@ -98,7 +99,7 @@ describe('a long step', () => {
   it('that says nothing is ended with everything that it has started', async () => {
     const result = await runStep({ ...stepOf('/bin/sleep 60 & echo $!; wait'), timeoutMs: 60_000, silenceMs: 300 });
     expect(result).toMatchObject({ ok: false, reason: 'no answer for 0 s' });
-    await until(() => !isRunning(Number(result.lines[0])));
+    await waitUntil(() => !isRunning(Number(result.lines[0])), 'the end of the process', 10_000);
   });
 
   it('a long step is ended when the start is interrupted', async () => {
@@ -109,7 +110,7 @@ describe('a long step', () => {
       timeoutMs: 60_000,
       signal: abort.signal,
     });
-    await until(() => lines.length > 0);
+    await waitUntil(() => lines.length > 0, 'a first line', 10_000);
     abort.abort();
     await expect(running).rejects.toThrow('aborted');
   });

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { isRunning, makeFolder, until, writeProgram } from '../../support/temporary-folder.ts';
+import { isRunning, makeFolder, writeProgram } from '../../support/temporary-folder.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 
 const SCRIPTS = join(import.meta.dirname, '..', '..', '..', 'scripts');
 const LATER = new Date(Date.now() + 60_000);
@@ -134,9 +135,9 @@ describe('the launcher', () => {
       cwd: clone.path,
       env: { PATH: process.env['PATH'] ?? '', npm_lifecycle_script: 'node scripts/launch.mjs drive' },
     });
-    await until(async () => (await calls()).includes('up'));
+    await waitUntil(async () => (await calls()).includes('up'), 'the first start', 10_000);
     npm.kill('SIGTERM');
-    await until(async () => (await calls()).includes('told'));
+    await waitUntil(async () => (await calls()).includes('told'), 'the message', 10_000);
     expect((await calls()).filter((line) => line === 'told')).toHaveLength(1);
   });
 
@@ -148,7 +149,7 @@ describe('the launcher', () => {
       'trap "sleep 2; echo ended >> calls; exit 0" TERM; echo up >> calls; while :; do sleep 0.05; done',
     );
     const npm = spawn('npm', ['run', 'start:worker'], { cwd: clone.path, env: { PATH: process.env['PATH'] ?? '' } });
-    await until(async () => (await calls()).includes('up'));
+    await waitUntil(async () => (await calls()).includes('up'), 'the first start', 10_000);
     npm.kill('SIGTERM');
     await once(npm, 'exit');
     expect((await calls()).filter((line) => line === 'ended')).toHaveLength(1);
@@ -192,7 +193,7 @@ describe('the launcher', () => {
       'trap "echo caught >> calls; exit 0" INT TERM\necho $$ >> calls\nwhile :; do sleep 0.05; done',
     );
     const child = launch('start');
-    await until(async () => (await calls()).length === 2);
+    await waitUntil(async () => (await calls()).length === 2, 'both starts', 10_000);
     const pid = Number((await calls())[1]);
     // A terminal's Ctrl-C comes twice: from the terminal, and passed on by npm.
     child.kill(signal);

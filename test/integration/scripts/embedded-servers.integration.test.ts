@@ -13,7 +13,8 @@ import { startServer } from '../../../scripts/embedded/server-process.ts';
 import type { ServerOptions } from '../../../scripts/embedded/server-process.ts';
 import { connectMongo } from '../../../shared/mongo/connection.ts';
 import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
-import { isRunning, makeFolder, until } from '../../support/temporary-folder.ts';
+import { isRunning, makeFolder } from '../../support/temporary-folder.ts';
+import { waitUntil } from '../../support/wait-for.ts';
 
 const CACHE_DIR = join(import.meta.dirname, '..', '..', '..', '.data', 'cache');
 const START_TIMEOUT_MS = 60_000;
@@ -88,7 +89,7 @@ describe('a server process', () => {
     const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string];
     expect(isRunning(Number(line))).toBe(true);
     parent.kill('SIGKILL');
-    await until(() => !isRunning(Number(line)));
+    await waitUntil(() => !isRunning(Number(line)), 'the end of the process', 10_000);
   });
 });
 

@@ -21,6 +21,17 @@ function readBatch(count: number, row: Partial<BatchRow> = {}): OpenBatch {
   return batch;
 }
 
+/** A leader of whose lines none has been sent before, and none is deleted or held. */
+const ALONE = {
+  queue: { states: () => Promise.resolve([]) },
+  countWaiting: () => Promise.resolve(0),
+  principals: { findByKey: () => Promise.resolve(principalOf({})) },
+  lines: { more: () => Promise.resolve() },
+  isDeletedSince: () => Promise.resolve(false),
+  nameOf: (_space: unknown, entityId: string) => Promise.resolve(entityId),
+  watch: { isDown: () => false, takeProbe: () => false },
+  clock: systemClock,
+};
 const WAIT: LineSendResult = { kind: 'wait', waitFor: 'tpm', ms: 2_000 };
 
 beforeEach(() => {
@@ -35,22 +46,15 @@ it('ends no line that was refused where another process may lead: that one may h
   const ended: number[] = [];
   const lead = { isLost: false };
   const fillQueue = createFillQueue({
+    ...ALONE,
     work: {
       end: (_tenant, _batch, ends) => Promise.resolve(ended.push(...ends.map(({ index }) => index))),
       toSend: () => Promise.resolve([{ index: 0, requestId: 'req_0', requestJson: '', customId: null }]),
     },
-    queue: { states: () => Promise.resolve([]) },
-    countWaiting: () => Promise.resolve(0),
-    principals: { findByKey: () => Promise.resolve(principalOf({})) },
-    lines: { more: () => Promise.resolve() },
     sendLine: () => {
       lead.isLost = true;
       return Promise.resolve({ kind: 'refused', error: { code: 'budget_exceeded', message: 'No budget.' } });
     },
-    isDeletedSince: () => Promise.resolve(false),
-    nameOf: (_space, entityId) => Promise.resolve(entityId),
-    watch: { isDown: () => false, takeProbe: () => false },
-    clock: systemClock,
   });
 
   const filled = fillQueue(3, [batch], () => (lead.isLost ? Promise.reject(new Error('lost')) : Promise.resolve()));
@@ -63,6 +67,7 @@ it('reads few of the large requests that are refused, and rests for the time tha
   const batch = readBatch(20);
   const read: number[] = [];
   const fillQueue = createFillQueue({
+    ...ALONE,
     work: {
       end: () => Promise.resolve(0),
       toSend: (_tenant, _batch, indexes) => {
@@ -73,15 +78,7 @@ it('reads few of the large requests that are refused, and rests for the time tha
         );
       },
     },
-    queue: { states: () => Promise.resolve([]) },
-    countWaiting: () => Promise.resolve(0),
-    principals: { findByKey: () => Promise.resolve(principalOf({})) },
-    lines: { more: () => Promise.resolve() },
     sendLine: () => Promise.resolve({ kind: 'wait', waitFor: 'credits', ms: 2_000 }),
-    isDeletedSince: () => Promise.resolve(false),
-    nameOf: (_space, entityId) => Promise.resolve(entityId),
-    watch: { isDown: () => false, takeProbe: () => false },
-    clock: systemClock,
   });
 
   for (let seconds = 0; seconds <= 60; seconds += 1) {
@@ -100,6 +97,7 @@ describe('two batches of a tenant', () => {
     const [older, younger] = [readBatch(lines, { _id: 'older' }), readBatch(lines, { _id: 'younger' })];
     const requestJson = 'x'.repeat(125_000);
     const fillQueue = createFillQueue({
+      ...ALONE,
       work: {
         end: () => Promise.resolve(0),
         toSend: (_tenant, id, indexes) =>
@@ -107,15 +105,7 @@ describe('two batches of a tenant', () => {
             indexes.map((index) => ({ index, requestId: `${id}_${index}`, requestJson, customId: null })),
           ),
       },
-      queue: { states: () => Promise.resolve([]) },
-      countWaiting: () => Promise.resolve(0),
-      principals: { findByKey: () => Promise.resolve(principalOf({})) },
-      lines: { more: () => Promise.resolve() },
       sendLine: ({ requestId }) => Promise.resolve(send(requestId.split('_')[0] ?? '')),
-      isDeletedSince: () => Promise.resolve(false),
-      nameOf: (_space, entityId) => Promise.resolve(entityId),
-      watch: { isDown: () => false, takeProbe: () => false },
-      clock: systemClock,
     });
     return { older, younger, round: () => fillQueue(3, [older, younger], () => Promise.resolve()) };
   }
@@ -165,16 +155,12 @@ describe('a batch of two tiers', () => {
     const lineOf = (index: number) => ({ index, requestId: `req_${index}` });
     const isDown = (tier: string) => down.has(tier);
     const fillQueue = createFillQueue({
-      isDeletedSince: () => Promise.resolve(false),
-      nameOf: (_space, entityId) => Promise.resolve(entityId),
+      ...ALONE,
       work: {
         end: () => Promise.resolve(0),
         toSend: (_tenant, _batch, indexes) =>
           Promise.resolve(indexes.map((index) => ({ ...lineOf(index), customId: null, requestJson: '{}' }))),
       },
-      queue: { states: () => Promise.resolve([]) },
-      countWaiting: () => Promise.resolve(0),
-      principals: { findByKey: () => Promise.resolve(principalOf({})) },
       lines: createReadLines({
         work: {
           waiting: (_tenant, _batch, after, limit) =>
@@ -194,7 +180,6 @@ describe('a batch of two tiers', () => {
         return Promise.resolve(isProbe !== true && isDown(tier) ? { kind: 'held', tier } : { kind: 'sent' });
       },
       watch: { isDown, takeProbe: (tier) => isDown(tier) && probes.length === 0 && batch.lines.inFlight.size > 0 },
-      clock: systemClock,
     });
     const rounds = async (count: number) => {
       for (let round = 0; round < count; round += 1) {
